@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from shared_plays import SharedPlays
 
 # How long an example takes says how busy the machine is, and nothing of the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -30,3 +31,10 @@ def leaves_no_histories() -> Iterator[None]:
     yield
 
     assert kept.exists() == before, f"a test wrote {kept}: give it a temporary folder"
+
+
+@pytest.fixture(scope="session")
+def plays(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> SharedPlays:
+    """Every scenario on the reference, played once for all workers."""
+    mine = tmp_path_factory.getbasetemp()
+    return SharedPlays((mine if worker_id == "master" else mine.parent) / "plays")

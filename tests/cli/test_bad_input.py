@@ -94,9 +94,7 @@ def test_bad_file_is_one_message(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["binary", "cut in a line", "nested request", "huge line", "escapes in an id"]
-)
+@pytest.mark.parametrize("name", ["nested request", "huge line"])
 def test_bad_file_in_a_process_of_its_own(tmp_path: Path, name: str) -> None:
     """The real command says the same and ends with 2."""
     path = tmp_path / "t.jsonl"

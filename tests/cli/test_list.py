@@ -60,8 +60,8 @@ def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert [each["name"] for each in every] == list(every_scenario())
     assert all(each["about"] for each in every)
-    assert "sandbox.killed_sandbox_is_replaced  SANDBOX-02 " in some
-    assert some.endswith("\n1 scenario\n")
+    assert re.search(r"^sandbox.killed_sandbox_is_replaced +\d+ s +\d+ steps  SANDBOX-02 ", some)
+    assert re.search(r"\n1 scenario, about \d+.\d h of the kubelet's time\n$", some)
     assert of_area == [each for each in every if any("EPH-" in name for name in each["exercises"])]
     assert none.code == 2
     assert "there is no scenario nope*" in none.err
@@ -105,11 +105,17 @@ def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_unknown_filter_is_two(capsys: pytest.CaptureFixture[str]) -> None:
     """An area, level or fate that does not exist is a usage error that lists what there is."""
-    for arguments in (("--area", "SANDBOKS"), ("--level", "PERHAPS"), ("--fate", "sealed")):
+    for arguments, near in (
+        (("--area", "SANDBOKS"), "; nearest: SANDBOX\n"),
+        (("--level", "Shoud"), "; nearest: should\n"),
+        (("--fate", "sealed"), "'implemented', 'planned', 'excluded'\n"),
+        (("--format", "jsn"), "; nearest: json\n"),
+    ):
         ended = in_process(capsys, "list", *arguments)
 
         assert (ended.code, ended.out) == (2, "")
         assert "is not one of" in ended.err
+        assert ended.err.endswith(near)
 
 
 def test_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,6 +137,28 @@ def test_explained(capsys: pytest.CaptureFixture[str]) -> None:
         assert " ".join(part.split()) in text
     assert "needs channel cri, full; channel pods, sent or sampled" in text
     assert "clauses main " in text
+
+
+@pytest.mark.parametrize(
+    ("contract", "scenario", "row"),
+    [
+        ("SANDBOX-04", "sandbox.", "  StopPodSandbox sandbox "),
+        ("CRI-30", "runtime: ", "  CreateContainer "),
+    ],
+)
+def test_explained_by_its_shortest_witness(
+    capsys: pytest.CaptureFixture[str], contract: str, scenario: str, row: str
+) -> None:
+    """At the end stands a scenario that exercises it, as a timeline; a runtime scenario without another."""
+    text = in_process(capsys, "explain", contract).out
+    _, found, timeline = text.partition("\nhow the reference keeps it in ")
+    report = json.loads(in_process(capsys, "explain", contract, "--format", "json").out)["shown_by"]
+
+    assert found
+    assert timeline.startswith(report["scenario"])
+    assert report["scenario"].startswith(scenario)
+    assert row in timeline
+    assert row in "\n".join(report["timeline"])
 
 
 def test_explained_with_the_code_behind_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,11 +35,11 @@ def test_a_glob_names_many(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 def test_a_kubelet_of_its_own_process_is_played(tmp_path: Path) -> None:
     """It is played on wall time, and its text is of the same form."""
     ended = in_subprocess(
-        "snapshot", "start.instances_follow_each_other", "--kubelet", "reference-process", "-o", tmp_path
+        "snapshot", "loop.name_servers_are_limited", "--kubelet", "reference-process", "-o", tmp_path
     )
 
     assert ended.code == 0, ended.err
-    [text] = tmp_path.glob("start/*.txt")
+    [text] = tmp_path.glob("loop/*.txt")
     assert "Kubelet reference-process on runtime fake, Kubernetes 1.32." in text.read_text(encoding="utf-8")
     assert text.read_text(encoding="utf-8").endswith("\n\nend\n")
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from command import in_process
+from shared_plays import SharedPlays
 
 from kubelet_fixtures import runs
 
@@ -14,10 +15,15 @@ EQUAL_MIN = {"1.26": 375, "1.32": 400, "1.36": 400}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", EQUAL_MIN)
-def test_the_reference_equals_upstream(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reference_equals_upstream(
+    version: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, plays: SharedPlays
+) -> None:
     """Nothing differs that is not known, nothing known is stale, and most of all scenarios are equal."""
+    (tmp_path / "traces").mkdir()
+    for play in plays.every(version).values():
+        (tmp_path / "traces" / play.trace.name).symlink_to(play.trace)
     pack = runs() / f"kubernetes-{version}-api.tar.xz"
-    ended = in_process(capsys, "compare", "reference", pack, "--known", KNOWN)
+    ended = in_process(capsys, "compare", tmp_path, pack, "--known", KNOWN)
 
     assert ended.code == 0, ended.out
     assert int(ended.out.rpartition("EQUAL: ")[2].partition(" equal")[0]) >= EQUAL_MIN[version]

@@ -190,10 +190,13 @@ def test_wrong_usage_ends_with_2(
 
 
 @pytest.mark.slow
-def test_a_thousand_histories_break_nothing() -> None:
+@pytest.mark.parametrize(
+    "tenth", [1, *(pytest.param(each, marks=pytest.mark.campaign) for each in range(2, 11))]
+)
+def test_a_thousand_histories_break_nothing(tenth: int) -> None:
     """The reference keeps every contract in a thousand generated histories, and its node settles."""
     contracts, choice = list(every_contract().values()), Choice(kubernetes="1.32")
-    for chunk in chunks(1000, 0):
+    for chunk in chunks(1000, 0, tenth, 10):
         found = seek(chunk, lambda history: play(history, choice, contracts), lambda each: each.broken())
 
         assert found is None, "\n".join([found.what, *as_words(found.played)])

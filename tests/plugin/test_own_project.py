@@ -183,7 +183,7 @@ def test_virtual_time_runs_once(ended: Any) -> None:
 def test_workers_of_xdist_without_our_options(pytester: pytest.Pytester) -> None:
     """A scenario that only a worker finds is reported; another test's failure still fails the run."""
     pytester.makepyfile(test_a="def test_wrong():\n    assert False\n", test_b=scenario_file(GOOD))
-    ended = pytester.run(sys.executable, "-m", "pytest", *OURS, "-p", "no:asyncio", "-n", "2")
+    ended = pytester.run(sys.executable, "-m", "pytest", *OURS, "-p", "no:asyncio", "-n", "1")
 
     assert ended.ret == 1
     ended.assert_outcomes(passed=1, failed=1)

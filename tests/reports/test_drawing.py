@@ -6,6 +6,9 @@ import pytest
 from command import Ended, in_process
 from trace_builder import TraceBuilder
 
+from kubelet_conformance.reports.timeline.drawing import Extract
+from kubelet_conformance.reports.timeline.following import followed_lines
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -51,7 +54,11 @@ def test_shows_a_part(capsys: pytest.CaptureFixture[str], path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(("--pod", "default/wob"), "default/web"), (("--from", "2", "--to", "1"), "after")],
+    [
+        (("--pod", "default/wob"), "default/web"),
+        (("--from", "2", "--to", "1"), "after"),
+        (("--follow", "--output", "x"), "leave out --output"),
+    ],
 )
 def test_refuses(
     capsys: pytest.CaptureFixture[str], path: Path, arguments: tuple[str, ...], said: str
@@ -61,3 +68,71 @@ def test_refuses(
 
     assert ended.code == 2
     assert said in ended.err
+
+
+def rows(lines: list[str]) -> list[str]:
+    """What happened in words, row by row."""
+    return [line.split("  ")[-1].strip() for line in lines if "  #" in line]
+
+
+def test_follows_what_is_being_written(
+    capsys: pytest.CaptureFixture[str], path: Path, tmp_path: Path
+) -> None:
+    """Whatever comes when nothing more was there is shown, and so is the next file of the recording."""
+    text, growing = path.read_bytes(), tmp_path / "growing.jsonl"
+    pieces = [text[begin : begin + 150] for begin in range(0, len(text), 150)]
+    growing.touch()
+
+    def wait() -> None:
+        if pieces:
+            with growing.open("ab") as file:
+                file.write(pieces.pop(0))
+        else:
+            growing.with_name("growing.1.jsonl").write_bytes(text)
+
+    followed = list(followed_lines(growing, Extract(), wait))
+    once = sorted(rows(shown(capsys, path).out.splitlines()))
+
+    assert sorted(rows(followed)) == sorted(once * 2)
+    assert any(line.endswith("- default/web container c1") for line in followed)
+    assert any(line.endswith(" s later)") for line in followed)
+
+
+def test_column_of_a_pod_that_is_gone_is_used_again(tmp_path: Path) -> None:
+    """However many pods come and go, a row is no wider than those that are there need."""
+    s, path = TraceBuilder(scenario="plain"), tmp_path / "t.jsonl"
+    for name in ("web", "other", "third"):
+        sandbox = s.run_sandbox(s.pod(name))
+        s.call("StopPodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+        s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
+    path.write_bytes(s.text())
+    heads = [
+        line.partition(".-")[0] for line in followed_lines(path, Extract(), lambda: None) if ".-" in line
+    ]
+
+    assert max(map(len, heads)) < 23 + 4
+
+
+def test_ctrl_c_ends_what_is_followed(
+    capsys: pytest.CaptureFixture[str], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C is how a recording without end is left: the exit code is 0, and nothing is complained of."""
+
+    class Interrupted:
+        def wait(self, seconds: float) -> None:
+            raise KeyboardInterrupt(seconds)
+
+    monkeypatch.setattr("kubelet_conformance.cli.commands.slice.Event", Interrupted)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    ended = shown(capsys, path, "--follow")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "  RunPodSandbox default/other" in ended.out
+
+
+def test_what_cannot_be_followed_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A file that is not there is one message."""
+    ended = shown(capsys, tmp_path / "none.jsonl", "--follow")
+
+    assert ended.code == 2
+    assert "none.jsonl: cannot be read" in ended.err

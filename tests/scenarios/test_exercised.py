@@ -1,108 +1,117 @@
 """Every contract is put to the test on the reference by a scenario that says so, and kept."""
 
 import json
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
+from catalogue_pages import AREAS, pages
 from command import in_process
+from shared_plays import SharedPlays
 
+from kubelet_conformance.campaigns.coverage import Gathered, gathered_from, kept_counts, runtime_counts
+from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.checking import Check
-from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
-from kubelet_conformance.plugin.play import play
-from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.reports.catalogue import Fate
 from kubelet_conformance.run_record.results import Scoring, check_result
-from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
 pytestmark = pytest.mark.slow
 
-OLD = "1.26"
-"""The version that keeps what the newest does not have any more."""
+EXCLUDED_MAX = 0.05
+"""The part of the rules on kubelets that may be left out."""
 FEWEST_SCENARIOS = 120
-CALLED = frozenset(each for scenario in every_runtime_scenario() for each in scenario.contracts)
-"""What the scenarios exercise that call a runtime directly; see tests/runtime_checks."""
+VERSIONS = [
+    *("", "1.24", "1.26", "1.36"),
+    *(pytest.param(f"1.{minor}", marks=pytest.mark.campaign) for minor in (25, *range(27, 36))),
+]
+"""What a scenario is meant for, mostly 1.32; the oldest and the newest; 1.26 has what no later one has."""
 
 
-def _played(folder: Path, kubernetes: str) -> dict[str, Played]:
-    stage = open_stage(Choice(kubernetes=kubernetes))
-    contracts = list(every_contract().values())
-    return {
-        name: play(scenario, name, stage, contracts, folder / f"{name}.jsonl", kubernetes)
-        for name, scenario in every_scenario().items()
-        if not kubernetes or scenario_of(scenario).is_meant_for(kubernetes)
-    }
-
-
-@pytest.fixture(scope="module")
-def newest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
-    """What came of every scenario on the reference as the version that it is meant for, 1.32 mostly."""
-    return _played(tmp_path_factory.mktemp("newest"), "")
-
-
-@pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
-    """What came of every scenario on the reference as Kubernetes 1.26."""
-    return _played(tmp_path_factory.mktemp("old"), OLD)
-
-
-def _ill(played: dict[str, Played]) -> list[str]:
-    return [
+@pytest.mark.parametrize("kubernetes", VERSIONS)
+def test_reference_keeps_everything(plays: SharedPlays, kubernetes: str) -> None:
+    """No scenario makes the reference break a contract as any version, or times out in a wait."""
+    ill = [
         f"{name}: {' '.join(one.broken)} {one.unmet.splitlines()[:1] or one.failed.splitlines()[-1:]}"
-        for name, one in played.items()
-        if one.broken or one.unmet or one.failed
+        for name, (_, one) in plays.every(kubernetes).items()
+        if one.broken or one.unmet or one.failed or one.died
     ]
 
-
-def test_reference_keeps_everything(newest: dict[str, Played]) -> None:
-    """No scenario makes the reference break a contract, or times out in a wait."""
-    assert _ill(newest) == []
+    assert ill == []
 
 
-def test_check_says_what_was_said(capsys: pytest.CaptureFixture[str], newest: dict[str, Played]) -> None:
+def test_check_says_what_was_said(
+    capsys: pytest.CaptureFixture[str], plays: SharedPlays, tmp_path: Path
+) -> None:
     """The command `check` comes to the same verdicts on the traces, for the same reasons."""
     done = Check(every_contract().values())
-    for _, one in sorted(newest.items()):
-        done.add(one.judged)
-    ended = in_process(capsys, "check", Path(done.traces[0].path).parent, "--format", "json")
+    for name, one in sorted(plays.every().items()):
+        done.add(one.played.judged)
+        (tmp_path / one.trace.name).symlink_to(one.trace)
+        assert one.trace.stem == name
+    ended = in_process(capsys, "check", tmp_path, "--format", "json")
 
     found = msgspec.json.encode(check_result(done, Scoring()).contracts)
     assert json.loads(ended.out)["contracts"] == json.loads(found)
 
 
-def test_old_reference_keeps_everything(old: dict[str, Played]) -> None:
-    """No scenario makes the reference break a contract as Kubernetes 1.26, or times out in a wait."""
-    assert _ill(old) == []
+@pytest.fixture(scope="module")
+def gathered(plays: SharedPlays) -> dict[str, Gathered]:
+    """What every contract rests on."""
+    counts = {name: kept_counts(one.played) for name, one in plays.every().items()}
+    return {each.entry.row.id: each for each in gathered_from(runtime_counts() | counts)}
 
 
-@pytest.mark.parametrize("minor", [24, 25, *range(27, 32), *range(33, 37)])
-def test_reference_keeps_everything_as_any_version(tmp_path: Path, minor: int) -> None:
-    """As any other version, too, the reference breaks no contract, and no wait of a scenario times out."""
-    assert _ill(_played(tmp_path, f"1.{minor}")) == []
+def test_all_is_gathered(gathered: dict[str, Gathered]) -> None:
+    """Each row of the catalogue is there, with what scenarios and bugs declare of it."""
+    sandbox = gathered["SANDBOX-02"]
+
+    assert list(gathered) == list(rows())
+    assert "sandbox.killed_sandbox_is_replaced" in [each.name for each in sandbox.witnesses]
+    assert sandbox.activations >= sum(each.activations for each in sandbox.witnesses) > 0
+    assert sandbox.bugs
+    assert any(
+        each.name.startswith("runtime: ") and each.activations for each in gathered["CRI-05"].witnesses
+    )
 
 
-def test_every_contract_has_a_witness(newest: dict[str, Played], old: dict[str, Played]) -> None:
-    """Each contract is declared by a scenario that exercises it, and kept there."""
-    witnessed = {
-        contract
-        for played in (newest, old)
-        for name, one in played.items()
-        for contract in scenario_of(every_scenario()[name]).witnesses
-        if contract in one.judged.outcomes and one.judged.outcomes[contract].verdict is Verdict.KEPT
+def test_every_contract_has_what_it_needs(gathered: dict[str, Gathered]) -> None:
+    """Each implemented contract has witnesses that all put it to the test, and a bug that breaks it."""
+    assert {name: each.gaps for name, each in gathered.items() if each.gaps} == {}
+
+
+def test_few_rules_are_left_out(gathered: dict[str, Gathered]) -> None:
+    """Less than a twentieth of the rules on kubelets is excluded, each with a reason."""
+    bound = [each.entry for each in gathered.values() if each.entry.row.addressee != "runtime"]
+    left_out = [each for each in bound if each.fate is Fate.EXCLUDED]
+
+    assert len(left_out) < EXCLUDED_MAX * len(bound)
+    assert [each.row.id for each in left_out if not each.reason] == []
+
+
+def test_pages_have_an_anchor_for_each_id(gathered: dict[str, Gathered]) -> None:
+    """Every rule has its heading on the page of its area, and every link of the tables leads to one."""
+    written = pages(list(gathered.values()), map(bug_card, bug_ids()))
+    anchors = {
+        f"{path}#{name.lower()}"
+        for path, text in written.items()
+        for name in re.findall(r"^## ([A-Z]+-\d+)$", text, re.MULTILINE)
+    }
+    links = {
+        link for path in ("coverage.md", "bugs.md") for link in re.findall(r"\]\((cat[^)]*)\)", written[path])
     }
 
-    missing = [each.id for each in every_contract().values() if each.id not in witnessed | CALLED]
-    assert missing == []
+    assert anchors == {f"catalogue/{name.partition('-')[0].lower()}.md#{name.lower()}" for name in rows()}
+    assert links == anchors
+    assert set(AREAS) == {row.area for row in rows().values()}
 
 
 def test_witnesses_are_contracts() -> None:
     """A scenario declares ids of the catalogue only."""
-    from kubelet_conformance.contract.catalogue import rows  # noqa: PLC0415 - for this test alone
-
     unknown = {
         name: [each for each in scenario_of(scenario).witnesses if each not in rows()]
         for name, scenario in every_scenario().items()

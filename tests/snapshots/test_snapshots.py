@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_plays import SharedPlays
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 from syrupy.types import SnapshotIndex
 
-from kubelet_conformance.campaigns.snapshots.taking import scenarios_for, take
+from kubelet_conformance.campaigns.snapshots.taking import scenarios_for, take, written
+from kubelet_conformance.node import scenario_of
+from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_fixtures import snapshots
 
@@ -56,9 +59,14 @@ def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 # Texts are named after scenarios, not after this test, which syrupy wonders about when it writes one.
 @pytest.mark.filterwarnings(r"ignore:\s*Can not relate snapshot")
 @pytest.mark.parametrize("scenario", scenarios_for(CHOICE.kubernetes))
-def test_the_reference_behaves_as_reviewed(scenario: str, snapshot: SnapshotAssertion) -> None:
+def test_the_reference_behaves_as_reviewed(
+    scenario: str, snapshot: SnapshotAssertion, plays: SharedPlays
+) -> None:
     """No call, event or status of the reference changes unnoticed."""
-    assert take(scenario, CHOICE).text == snapshot
+    version = scenario_of(every_scenario()[scenario]).nearest()
+    trace = plays.of(scenario).trace.read_bytes()
+
+    assert written(scenario, Choice(kubernetes=version), trace).text == snapshot
 
 
 def test_no_text_is_left_of_a_scenario_that_is_gone() -> None:

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 import click
 
 from kubelet_conformance.contract.applicability import Version, parse_known_version, parse_version
-from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.safe import nearest, safe
 
 F = TypeVar("F", bound="Callable[..., Any]")
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -59,6 +60,18 @@ class _Part(click.ParamType[tuple[int, int]]):
             return part_of(str(value))
         except ArgumentTypeError as error:
             self.fail(str(error), param, ctx)
+
+
+class OneOf(click.Choice[T]):
+    """One of some words; what resembles one of them is met with it."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        """The choice of that name."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = nearest(str(value).lower(), (str(each).lower() for each in self.choices))
+            self.fail(f"{error.message.rstrip('.')}{near}", param, ctx)
 
 
 VERSION = _VersionType()
@@ -172,7 +185,7 @@ def reported(command: F) -> F:
         click.option(
             "--format",
             "form",
-            type=click.Choice(["terminal", "json"]),
+            type=OneOf(["terminal", "json"]),
             default="terminal",
             show_default=True,
             help="How the report is written: terminal to read, json for programs.",

@@ -2,6 +2,7 @@
 
 import click
 
+from kubelet_conformance.cli.options import OneOf
 from kubelet_conformance.reports.forms import FORMS
 
 _WRITTEN = (
@@ -11,7 +12,7 @@ _WRITTEN = (
 FORM = click.option(
     "--format",
     "form",
-    type=click.Choice(FORMS),
+    type=OneOf(FORMS),
     default="terminal",
     show_default=True,
     help=f"How the report is written: {_WRITTEN}",

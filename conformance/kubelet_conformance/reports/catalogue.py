@@ -13,6 +13,7 @@ from kubelet_conformance.contract.applicability import Need
 from kubelet_conformance.contract.baseline import clause_names
 from kubelet_conformance.contract.catalogue import Row, row, rows
 from kubelet_conformance.contract.definition import Contract
+from kubelet_conformance.reports.safe import counted
 from kubelet_conformance.reports.source_lines import SourceLines
 
 _WIDTH_MAX = 110
@@ -76,6 +77,21 @@ class CodePaths:
     kept_by: tuple[SourceLines, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A scenario that exercises a contract, as a timeline.
+
+    Attributes:
+        scenario: its name.
+        lines: the lanes of the timeline, and its first rows.
+        left_out: how many rows come after those.
+    """
+
+    scenario: str
+    lines: tuple[str, ...]
+    left_out: int
+
+
 def entries(contracts: Mapping[str, Contract]) -> list[Entry]:
     """Every row of the catalogue, in its order."""
     return [Entry(each, contracts.get(each.id)) for each in rows().values()]
@@ -119,7 +135,7 @@ def _listed(each: Entry) -> dict[str, Any]:
     }
 
 
-def entry_report(each: Entry, paths: CodePaths) -> dict[str, Any]:
+def entry_report(each: Entry, paths: CodePaths, shown: Shown | None) -> dict[str, Any]:
     """One contract for programs."""
     judged = each.contract
     return {
@@ -140,6 +156,7 @@ def entry_report(each: Entry, paths: CodePaths) -> dict[str, Any]:
         "scenarios": [{"name": one.name, **_located(one.lines)} for one in paths.scenarios],
         "bugs": [{"id": one.name, "title": one.sentence, **_located(one.lines)} for one in paths.bugs],
         "kept_by": [{"name": lines.name, **_located(lines)} for lines in paths.kept_by],
+        "shown_by": None if shown is None else {"scenario": shown.scenario, "timeline": list(shown.lines)},
     }
 
 
@@ -170,7 +187,7 @@ def _rule(each: Entry, *, whole: bool) -> str:
     return rule if whole or len(rule) <= _RULE_CHARS else f"{rule[:_RULE_CHARS].rsplit(' ', 1)[0]} …"
 
 
-def print_entry(each: Entry, paths: CodePaths, console: Console) -> None:
+def print_entry(each: Entry, paths: CodePaths, shown: Shown | None, console: Console) -> None:
     """One contract in full, for people."""
     width = min(console.width, _WIDTH_MAX) if console.is_terminal else _WIDTH_MAX
     head = f"{each.row.id}  {each.row.level}  {each.fate}"
@@ -183,6 +200,11 @@ def print_entry(each: Entry, paths: CodePaths, console: Console) -> None:
         for line, text in items:
             console.print(f"    {line}", soft_wrap=True)
             _print_text(text, console, width, indent=8)
+    if shown is not None:
+        console.print(f"\nhow the reference keeps it in {shown.scenario}", style="bold", soft_wrap=True)
+        more = [f"({counted(shown.left_out, 'more row')})"] if shown.left_out else []
+        for line in (*shown.lines, *more):
+            console.print(f"    {line}"[: console.width if console.is_terminal else None], soft_wrap=True)
 
 
 def _print_text(text: str, console: Console, width: int, *, indent: int) -> None:

@@ -89,13 +89,13 @@ def deliver(text: str, output: str | None, *, prints: bool = True) -> None:
     A reader of standard output that has gone away, such as `head`, is no fault.
     """
     if output is None:
-        _print(text)
+        print_now(text)
         return
     try:
         write_whole(Path(output), text)
     except OSError as error:
         if prints:
-            _print(text)
+            print_now(text)
         instead = "; the report went to standard output" if prints else ""
         reason = error.strerror or str(error)
         raise click.ClickException(f"{output}: cannot be written: {reason}{instead}") from None
@@ -108,7 +108,8 @@ def deliver_as(
     deliver(as_json(value()) if form == "json" else drawn(draw, to_file=output is not None), output)
 
 
-def _print(text: str) -> None:
+def print_now(text: str) -> bool:
+    """Print at once; false if nobody reads standard output any more."""
     stream = sys.stdout
     try:
         if isinstance(stream, io.TextIOWrapper):
@@ -117,10 +118,12 @@ def _print(text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         _silence()
+        return False
     except (OSError, AttributeError) as error:
         _silence()
         reason = getattr(error, "strerror", None) or "it is closed"
         raise click.ClickException(f"standard output: cannot be written: {reason}") from None
+    return True
 
 
 def _silence() -> None:

@@ -67,10 +67,15 @@ class Gathered:
 
 def gather(begin: Callable[[str], None] = lambda _: None) -> list[Gathered]:
     """What every contract of the catalogue rests on, in its order; calls `begin` with each scenario."""
-    counts = _direct_counts()
+    counts = runtime_counts()
     for name, counted in _played(list(every_scenario())):
         begin(name)
         counts[name] = counted
+    return gathered_from(counts)
+
+
+def gathered_from(counts: Mapping[str, Counts]) -> list[Gathered]:
+    """What every contract rests on, by the counts of each scenario and runtime scenario, by name."""
     witnesses, bugs = declared_witnesses(), declared_bugs()
     return [
         Gathered(
@@ -96,15 +101,16 @@ def _count(name: str) -> Counts:
         played = play(
             every_scenario()[name], name, open_stage(Choice()), contracts, Path(folder, "trace.jsonl")
         )
-    return _kept(played)
+    return kept_counts(played)
 
 
-def _kept(played: Played) -> Counts:
+def kept_counts(played: Played) -> Counts:
+    """How often one play exercised each contract that it kept."""
     outcomes = played.judged.outcomes.items()
     return {each: one.activations for each, one in outcomes if one.verdict is Verdict.KEPT}
 
 
-def _direct_counts() -> dict[str, Counts]:
+def runtime_counts() -> dict[str, Counts]:
     """What each runtime scenario exercises, on the fake."""
     outcomes = run_in_process("fake", every_runtime_scenario(), USUAL_VERSION)
-    return {title: _kept(played) for title, (_, played) in outcomes.items()}
+    return {title: kept_counts(played) for title, (_, played) in outcomes.items()}

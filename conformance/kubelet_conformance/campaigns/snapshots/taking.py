@@ -62,6 +62,11 @@ def take(scenario: str, choice: Choice) -> Snapshot:
         trace = stage.play(on, scenario, dict(declared.settings), choice.kubernetes, then=then)
     except ScenarioError as error:
         trace, reason = error.trace, _why(error)
+    return written(scenario, choice, trace, reason)
+
+
+def written(scenario: str, choice: Choice, trace: bytes, reason: str = "") -> Snapshot:
+    """What a trace of the scenario shows; `choice` names its version, `reason` says why it did not end."""
     return _written(scenario, _target(choice), _seen(trace), reason)
 
 

@@ -12,7 +12,7 @@ from kubelet_conformance.campaigns.comparison.report import Compared, Report, co
 from kubelet_conformance.campaigns.comparison.sides import Side, open_side, play
 from kubelet_conformance.campaigns.comparison.verdicts import Changes, changes_of
 from kubelet_conformance.campaigns.snapshots.taking import scenarios_for
-from kubelet_conformance.cli.options import DEBUG, OUTPUT, PLAYED_AS, SEED, ending
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, PLAYED_AS, SEED, OneOf, ending
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import nearest
@@ -47,7 +47,7 @@ _CHANGED_MAX = 10
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["terminal", "markdown", "html", "json"]),
+    type=OneOf(["terminal", "markdown", "html", "json"]),
     default="terminal",
     show_default=True,
     help="How the report is written: markdown for a pull request, html as a page with a column for each "

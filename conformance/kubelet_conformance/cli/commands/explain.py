@@ -3,6 +3,7 @@
 import click
 
 from kubelet_conformance.campaigns.code_paths import code_paths
+from kubelet_conformance.campaigns.shortest_witness import shortest_witness
 from kubelet_conformance.cli.options import ending, reported
 from kubelet_conformance.contract.catalogue import UnknownContract
 from kubelet_conformance.contracts import every_contract
@@ -16,14 +17,18 @@ from kubelet_conformance.reports.output import check_writable, deliver_as
 def explain(*, contract_id: str, form: str, output: str | None) -> None:
     """Show one contract: its rule, source and versions, and the code of its judge, scenarios and bugs.
 
-    The last list names the code of the reference that keeps the rule: what the seeded bugs replace.
+    The last list names the code of the reference that keeps the rule: what the seeded bugs replace. The
+    shortest scenario that exercises the contract follows, as a timeline.
     """
     check_writable(output)
     try:
         found = entry(contract_id, every_contract())
     except UnknownContract as error:
         raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
-    paths = code_paths(found)
+    paths, shown = code_paths(found), shortest_witness(found.row.id)
     deliver_as(
-        form, output, lambda: entry_report(found, paths), lambda console: print_entry(found, paths, console)
+        form,
+        output,
+        lambda: entry_report(found, paths, shown),
+        lambda console: print_entry(found, paths, shown, console),
     )

@@ -1,12 +1,14 @@
 """`list`: every contract of the catalogue with its fate."""
 
 import inspect
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 import click
 from rich.console import Console
 
-from kubelet_conformance.cli.options import ending, reported
+from kubelet_conformance.cli.options import OneOf, ending, reported
 from kubelet_conformance.contract.catalogue import Level, areas
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries, list_report, mentions, print_list
@@ -18,10 +20,10 @@ from kubelet_conformance.reports.safe import counted, nearest
 @click.command("list", epilog=ending("list --area SANDBOX", code_0="the contracts were listed"))
 @click.option("--area", metavar="A", help="List only this area, such as SANDBOX.")
 @click.option(
-    "--level", type=click.Choice(list(Level), case_sensitive=False), help="List only contracts of this level."
+    "--level", type=OneOf(list(Level), case_sensitive=False), help="List only contracts of this level."
 )
 @click.option(
-    "--fate", type=click.Choice(list(Fate), case_sensitive=False), help="List only contracts with this fate."
+    "--fate", type=OneOf(list(Fate), case_sensitive=False), help="List only contracts with this fate."
 )
 @click.option("--search", metavar="TEXT", help="List only what contains this text, in upper or lower case.")
 @click.option(
@@ -30,7 +32,8 @@ from kubelet_conformance.reports.safe import counted, nearest
     metavar="[GLOB]",
     is_flag=False,
     flag_value="*",
-    help="List the scenarios (of these names) instead, with the contracts that each exercises.",
+    help="List the scenarios (of these names) instead, with what each costs and the contracts that it "
+    "exercises.",
 )
 @click.option(
     "--coverage",
@@ -79,6 +82,7 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
 def _list_scenarios(pattern: str, ids: set[str] | None, form: str, output: str | None) -> None:
     """List the scenarios of these names; if there are `ids`, only those that exercise one of these."""
     # Late: nothing else here needs scenarios.
+    from kubelet_conformance.campaigns.snapshots.costs import cost_of  # noqa: PLC0415
     from kubelet_conformance.node import scenario_of  # noqa: PLC0415
     from kubelet_conformance.scenarios import every_scenario  # noqa: PLC0415
 
@@ -90,20 +94,31 @@ def _list_scenarios(pattern: str, ids: set[str] | None, form: str, output: str |
     if not found:
         hint = f"{nearest(pattern, every_scenario())}; leave out the name to see them all"
         raise click.ClickException(f"there is no scenario {pattern}{hint}")
+    costs = {name: cost_of(name) for name in found}
     shown = [
-        {"name": name, "about": about.partition("\n\n")[0].replace("\n", " "), "exercises": list(exercised)}
+        {
+            "name": name,
+            "about": about.partition("\n\n")[0].replace("\n", " "),
+            "seconds": costs[name].seconds,
+            "steps": costs[name].steps,
+            "exercises": list(exercised),
+        }
         for name, (exercised, about) in found.items()
         if ids is None or not ids.isdisjoint(exercised)
     ]
+    deliver_as(
+        form, output, lambda: {"schema": 1, "scenarios": shown}, lambda it: _print_scenarios(shown, it)
+    )
 
-    def draw(console: Console) -> None:
-        wide = max((len(str(each["name"])) for each in shown), default=0)
-        for each in shown:
-            line = f"{each['name']:{wide}}  {' '.join(each['exercises'])}"
-            console.print(line.rstrip(), soft_wrap=True)
-        console.print(f"\n{counted(len(shown), 'scenario')}", style="bold", soft_wrap=True)
 
-    deliver_as(form, output, lambda: {"schema": 1, "scenarios": shown}, draw)
+def _print_scenarios(shown: Sequence[Mapping[str, Any]], console: Console) -> None:
+    wide = max((len(each["name"]) for each in shown), default=0)
+    for each in shown:
+        cost = f"{each['seconds']:6} s {each['steps']:4} steps"
+        console.print(f"{each['name']:{wide}} {cost}  {' '.join(each['exercises'])}".rstrip(), soft_wrap=True)
+    hours = sum(each["seconds"] for each in shown) / 3600
+    total = f"\n{counted(len(shown), 'scenario')}, about {hours:.1f} h of the kubelet's time"
+    console.print(total, style="bold", soft_wrap=True)
 
 
 def _cover(ids: set[str], form: str, output: str | None) -> None:

@@ -2,7 +2,7 @@
 
 import click
 
-from kubelet_conformance.cli.options import DEBUG, OUTPUT, VERBOSE, Settings, judging
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, VERBOSE, OneOf, Settings, judging
 from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.reports.delivery import Delivery
 from kubelet_conformance.run_record.conclusion import Exit, gravest
@@ -17,7 +17,7 @@ from kubelet_conformance.targets.bugs import declared_bugs
 @REPORTS
 @click.option(
     "--timelines",
-    type=click.Choice(("broken", "all")),
+    type=OneOf(("broken", "all")),
     default="broken",
     show_default=True,
     help="Which timelines of html show requests and replies; all: each on a page of its own beside the file.",

@@ -16,6 +16,7 @@ from kubelet_conformance.cli.options import (
     PLAYED_AS,
     RECORD,
     SEED,
+    OneOf,
     judging,
     scored,
 )
@@ -105,9 +106,7 @@ _OF_CAMPAIGNS = frozenset(
     multiple=True,
     help="Run these scenarios, whatever they exercise; may be repeated.",
 )
-@click.option(
-    "--level", type=click.Choice(["must", "should", "may"]), help="Judge only by contracts of this level."
-)
+@click.option("--level", type=OneOf(["must", "should", "may"]), help="Judge only by contracts of this level.")
 @scored
 @click.option(
     "--fail-fast",

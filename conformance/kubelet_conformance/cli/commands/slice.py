@@ -5,22 +5,27 @@ import math
 import os
 from collections.abc import Generator
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import BinaryIO
 
 import click
 
 from kubelet_conformance.cli.options import DEBUG, OUTPUT, REDACTS, ending
-from kubelet_conformance.reports.output import check_writable, deliver
+from kubelet_conformance.reports.output import check_writable, deliver, print_now
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.timeline.drawing import Extract, drawn_lines
+from kubelet_conformance.reports.timeline.following import followed_lines
 from kubelet_conformance.reports.timeline.reading import timeline_of
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.system_clock import fresh_key
+from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
 
 _OTHERS_SHOWN = 10
+_POLL_SECONDS = 0.2
 _FROM = click.option(
     "--from", "begin", type=float, metavar="SECONDS", help="Begin at this time, in seconds of the trace."
 )
@@ -87,7 +92,12 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
     deliver(f"{output}: {count} records of {kept}, {state}\n", None)
 
 
-@click.command(epilog=ending("show trace.jsonl --pod default/web --changes", code_0="the trace was shown"))
+@click.command(
+    epilog=ending(
+        "show trace.jsonl --pod default/web --changes",
+        code_0="the trace was shown; with --follow, up to its end or to Ctrl-C",
+    )
+)
 @click.argument("path", metavar="TRACE")
 @click.option(
     "--pod",
@@ -101,6 +111,11 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
 @click.option(
     "--changes", is_flag=True, help="Show only what changes something: no reads, probes and events."
 )
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Go on while `record` writes TRACE, and print each row as it comes, a call when it is answered.",
+)
 @OUTPUT
 @DEBUG
 def show(  # noqa: PLR0913 - one parameter an option
@@ -110,6 +125,7 @@ def show(  # noqa: PLR0913 - one parameter an option
     begin: float | None,
     end: float | None,
     changes: bool,
+    follow: bool,
     output: str | None,
 ) -> int:
     """Show TRACE as a timeline: a row for each call or event, a column for each pod, sandbox and container.
@@ -117,7 +133,12 @@ def show(  # noqa: PLR0913 - one parameter an option
     What is asked again and again with the same answer is left out.
     """
     _check_span(begin, end)
+    if follow and output is not None:
+        raise click.UsageError("--follow prints each row as it comes: leave out --output")
     check_writable(output, path)
+    if follow:
+        _follow(Path(path), Extract(pods, begin, end, changes))
+        return Exit.OK
     timeline = timeline_of(Path(path))
     known = sorted({lane.pod for lane in timeline.lanes if lane.pod})
     for pod in pods:
@@ -130,6 +151,19 @@ def show(  # noqa: PLR0913 - one parameter an option
     lines = drawn_lines(timeline, Extract(pods, begin, end, changes))
     deliver("".join(f"{line}\n" for line in lines), output)
     return Exit.BAD_INPUT if timeline.problem else Exit.OK
+
+
+def _follow(path: Path, extract: Extract) -> None:
+    """Print rows as they come, until the trace ends, nobody reads them, or Ctrl-C."""
+    never = Event()
+    try:
+        for line in followed_lines(path, extract, partial(never.wait, _POLL_SECONDS)):
+            if not print_now(f"{line}\n"):
+                return
+    except BodyError as error:
+        raise click.ClickException(f"{path}: {error}") from None
+    except KeyboardInterrupt:
+        return
 
 
 def _check_span(begin: float | None, end: float | None) -> None:

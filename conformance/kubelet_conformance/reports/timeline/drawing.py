@@ -1,6 +1,6 @@
 """A timeline in characters: a row for each call or event, a column for each lane."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from kubelet_conformance.reports.safe import safe
@@ -61,24 +61,38 @@ def drawn_lines(timeline: Timeline, extract: Extract) -> Iterator[str]:
     used = {each.lane for each in items}
     lanes = [number for number in timeline.lane_order() if number in used]
     for place, number in enumerate(lanes):
-        lane = timeline.lanes[number]
-        name = lane.name if lane.name == lane.kind.value else f"{lane.kind.value} {lane.name}"
-        yield f"{'':23}{'|' * place}.{'-' * (len(lanes) - place)} {f'{lane.pod} ' if lane.pod else ''}{name}"
+        yield head_of(timeline.lanes[number], "|" * place, len(lanes) - place)
     before = items[0].t if items else 0.0
     for item in items:
         if item.t - before > FOLDED_SECONDS:
-            columns = _columns(timeline, lanes, item.t, item.seq - 1)
-            yield f"{'':23}{columns}  ({item.t - before:.1f} s later)"
+            yield pause_of(item.t - before, columns_of(timeline, lanes, item.t, item.seq - 1))
         before = item.t
-        columns = _columns(timeline, lanes, item.t, item.seq, item)
-        mark = f"  breaks {' '.join(item.breaks)}" if item.breaks else ""
-        bad = "FAILED " if item.failed else ""
-        yield f"{item.t:10.3f} s  #{item.seq:<7} {columns}  {bad}{safe(item.text, _TEXT_CHARS)}{mark}"
+        yield row_of(item, columns_of(timeline, lanes, item.t, item.seq, item))
     if timeline.problem:
         yield f"the rest cannot be read: {safe(timeline.problem)}"
 
 
-def _columns(timeline: Timeline, lanes: list[int], t: float, seq: int, item: Item | None = None) -> str:
+def head_of(lane: Lane, columns: str, width: int) -> str:
+    """The name of a lane, with a line of this width to it, behind the columns before its own."""
+    name = lane.name if lane.name == lane.kind.value else f"{lane.kind.value} {lane.name}"
+    return f"{'':23}{columns}.{'-' * width} {f'{lane.pod} ' if lane.pod else ''}{name}"
+
+
+def pause_of(seconds: float, columns: str) -> str:
+    """A row for a time without news."""
+    return f"{'':23}{columns}  ({seconds:.1f} s later)"
+
+
+def row_of(item: Item, columns: str) -> str:
+    """The row of an item: its time, its record, the columns, and what happened in words."""
+    mark = f"  breaks {' '.join(item.breaks)}" if item.breaks else ""
+    bad = "FAILED " if item.failed else ""
+    return f"{item.t:10.3f} s  #{item.seq:<7} {columns}  {bad}{safe(item.text, _TEXT_CHARS)}{mark}"
+
+
+def columns_of(
+    timeline: Timeline, lanes: Sequence[int | None], t: float, seq: int, item: Item | None = None
+) -> str:
     """A character for each lane: the item, a line where something lasts, or nothing."""
     lasting = {
         each.lane

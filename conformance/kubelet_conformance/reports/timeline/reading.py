@@ -73,7 +73,7 @@ def timeline_of(path: Path, proofs: Sequence[tuple[str, Proof]] = (), *, bodies:
     What can be read of a trace that is damaged is there, with the problem.
     """
     found = Timeline()
-    reading = _Reading(found, {seq for _, proof in proofs for seq in proof.seq}, bodies=bodies)
+    reading = Reading(found, {seq for _, proof in proofs for seq in proof.seq}, bodies=bodies)
     try:
         with Reader(str(path)) as reader:
             for moment in moments(reader):
@@ -100,7 +100,7 @@ def _mark(timeline: Timeline, contract: str, proof: Proof) -> None:
     timeline.findings.append(Finding(contract, proof.text, proof.seq, lane, begin, by))
 
 
-class _Reading:
+class Reading:
     """A timeline so far, and what is needed to go on.
 
     Args:
