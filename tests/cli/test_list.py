@@ -207,7 +207,7 @@ def test_bug_leads_to_the_code_it_replaces(bug: str, replaces: list[str]) -> Non
 
 @pytest.mark.slow
 def test_every_judged_contract_leads_to_code() -> None:
-    """Each has judges with a place, scenarios, bugs, and code of the reference or the fakes that keeps it."""
+    """Each has judges with a place and a sentence, scenarios, bugs, and code of the reference or the fakes that keeps it."""
     for each in entries(every_contract()):
         paths = code_paths(each)
         places = [
@@ -219,6 +219,7 @@ def test_every_judged_contract_leads_to_code() -> None:
         assert None not in places, each.row.id
         if each.contract is not None:
             assert paths.clauses
+            assert all(one.sentence for one in paths.clauses), each.row.id
             assert paths.scenarios
             assert paths.kept_by, each.row.id
         assert not [lines for lines in paths.kept_by if "kubelet_bugs" in lines.file], each.row.id

@@ -62,6 +62,7 @@ def ended_one_is_left_alone(_: Moment, container: Container) -> Findings:
 
 @ended_one_is_left_alone.clause("unknown", on=call("StopContainer"))
 def _(m: Moment, pod: Pod, container: Container) -> Findings:
+    """An ephemeral container in an unknown state is not stopped for that."""
     if container.kind != "ephemeral" or container.record is None:
         return None
     if container.record.state != "CONTAINER_UNKNOWN" or not containers.to_watch(m) or at_its_end(pod):
@@ -156,6 +157,7 @@ def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit
 
 @does_not_keep_the_pod.clause("readiness", on=status())
 def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """ContainersReady is True when all but the ephemeral containers are ready."""
     if not status.ephemeral_container_statuses or status.phase != "Running":
         return None
     condition = status.condition("ContainersReady")

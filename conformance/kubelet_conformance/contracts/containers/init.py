@@ -62,6 +62,7 @@ def one_at_a_time_in_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
 @one_at_a_time_in_order.clause("next-follows", on=containers.OWN_END)
 def _(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
+    """The container after an init container is created once that one has completed."""
     if container.kind != "init":
         return None
     sandbox = container.sandbox
@@ -114,6 +115,7 @@ def nothing_else_meanwhile(_: Moment, pod: Pod, container: Container) -> Finding
 
 @nothing_else_meanwhile.clause("at-once", on=call("CreateContainer"))
 def _(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """No later container is created while an init container runs."""
     if containers.sees_stale_init_record(pod, sandbox):
         return None
     name = containers.asked(m).metadata.name
@@ -270,6 +272,7 @@ def no_hooks_or_probes(_: Moment, container: Container) -> Findings:
 
 @no_hooks_or_probes.clause("executed", on=call("ExecSync"))
 def _(_: Moment, container: Container) -> Findings:
+    """No command is executed in a regular init container."""
     if container.kind != "init":
         return None
     return broken(f"a command is executed in init container {container.name}", container.create)

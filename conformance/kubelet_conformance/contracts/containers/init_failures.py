@@ -52,6 +52,7 @@ def failed_one_is_retried(m: Moment, pod: Pod, container: Container, ended: Exit
 
 @failed_one_is_retried.clause("end-was-read", on=containers.REMAKING)
 def _(m: Moment, pod: Pod) -> Findings:
+    """An init container is not created again before the kubelet has read its end."""
     one = containers.recorded(pod, containers.asked(m).metadata.name)
     if one is None or one.kind != "init" or not containers.unread_end(m, one):
         return None
@@ -76,6 +77,7 @@ def failure_under_never_ends_the_pod(_: Moment, pod: Pod, container: Container, 
 
 @failure_under_never_ends_the_pod.clause("never-retried", on=call("CreateContainer"))
 def _(m: Moment, pod: Pod) -> Findings:
+    """No init or app container is created after an init container failed under policy Never."""
     if pod.restart_policy != "Never" or pod.kind_of(containers.asked(m).metadata.name) not in {"init", "app"}:
         return None
     inits = (containers.recorded(pod, spec.name) for spec in containers.regular_inits(pod))
@@ -93,6 +95,7 @@ def _(m: Moment, pod: Pod) -> Findings:
 
 @failure_under_never_ends_the_pod.clause("phase", on=FINISHED)
 def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """The pod ends as Failed."""
     if not status.terminal or pod.restart_policy != "Never":
         return None
     for reported in status.init_container_statuses or ():
@@ -239,6 +242,7 @@ def ready_by_exit_code(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Findi
 
 @ready_by_exit_code.clause("condition", on=status())
 def _(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """Initialized is True when all are ready, and until then False with reason ContainersNotInitialized."""
     condition = status.condition("Initialized") if status else None
     if condition is None or status.phase == "Succeeded":
         return None

@@ -139,6 +139,7 @@ def _(m: Moment, container: Container) -> None:
 
 @next_once_it_runs.clause("next-follows", on=done("StartContainer"))
 def _(m: Moment, pod: Pod, container: Container) -> Findings:
+    """The container after a sidecar is created soon after the sidecar runs, unless it has a startup probe."""
     if container.kind != "sidecar" or not to_watch(m):
         return None
     sandbox, spec = container.sandbox, container.spec
@@ -217,6 +218,7 @@ def killed_one_comes_back_alone(m: Moment, pod: Pod, container: Container) -> Fi
 
 @killed_one_comes_back_alone.clause("alone", on=PROBES)
 def _(m: Moment, pod: Pod) -> Findings:
+    """A sidecar whose liveness probe fails is stopped, and no app container before it."""
     probed = probe_at(m)
     if probed is None or probed.name != "liveness" or probed.outcome != "failure":
         return None
@@ -258,6 +260,7 @@ def _comes_back(m: Moment, container: Container) -> Finding:
 
 @exited_one_is_restarted.clause("end-was-read", on=REMAKING)
 def _(m: Moment, pod: Pod) -> Findings:
+    """A sidecar is not created again before the kubelet has read its end."""
     one = recorded(pod, asked(m).metadata.name)
     if one is None or one.kind != "sidecar" or not unread_end(m, one):
         return None
@@ -356,6 +359,7 @@ def first_init_opens_a_sandbox(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sand
 
 @first_init_opens_a_sandbox.clause("finished", on=call("RunPodSandbox"))
 def _(_: Moment, pod: Pod) -> Findings:
+    """A pod with sidecars whose app containers are done gets no new sandbox."""
     if not pod.born or not any(sidecars(pod)) or not at_its_end(pod):
         return None
     apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []

@@ -136,6 +136,7 @@ def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit
 
 @does_not_keep_the_pod.clause("phase", on=FINISHED)
 def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """A pod of sidecars ends as Succeeded exactly when all its app containers exited with 0."""
     if not status.terminal or status.reason or not any(containers.sidecars(pod)):
         return None
     ended = [one.state.terminated for one in status.container_statuses or ()]
@@ -172,6 +173,7 @@ def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
 
 @stopped_in_reverse.clause("turn-comes", on=done("StopContainer"))
 def _(_: Moment, pod: Pod, container: Container) -> Findings:
+    """A sidecar is stopped soon after all that has to end before it has ended."""
     if not pod.born or not _goes(pod):
         return None
     if pod.termination is None and containers.was_changed(container):

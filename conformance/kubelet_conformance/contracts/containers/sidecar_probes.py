@@ -90,6 +90,7 @@ def failed_startup_makes_it_again(m: Moment, pod: Pod) -> Findings:
 
 @failed_startup_makes_it_again.clause("made-again", on=done("StopContainer"))
 def _(m: Moment) -> Findings:
+    """A sidecar that was stopped for its startup probe is created again before anything after it."""
     container = _sidecar(m)
     if container is None or runs_of(container, "startup", m).published is not False:
         return None

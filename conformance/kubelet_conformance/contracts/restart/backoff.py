@@ -89,6 +89,7 @@ def doubles_from_ten_seconds(m: Moment) -> Findings:
 
 @doubles_from_ten_seconds.clause("first-at-once", on=containers.OWN_END)
 def _(m: Moment) -> Findings:
+    """After its first crash an app container is made again at once."""
     if m.container is None or backoffs.most_delay(m, m.container.name):
         return None
     container = _crashed(m, "app")

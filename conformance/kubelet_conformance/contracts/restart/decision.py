@@ -129,6 +129,7 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
 
 @unknown_one_is_stopped_first.clause("replaced", on=read_as("unknown"))
 def _(m: Moment, container: Container) -> Findings:
+    """A container that is read as unknown is stopped, by the next resync at the latest."""
     reported = m.response(ContainerStatusReply).status
     if reported is None or reported.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
@@ -178,6 +179,7 @@ def policy_and_code_decide(m: Moment, pod: Pod, ended: Exit) -> Findings:
 
 @policy_and_code_decide.clause("left", on=containers.REMAKING)
 def _(m: Moment, pod: Pod) -> Findings:
+    """An app container that its policy and exit code leave ended is not made again."""
     newest = containers.recorded(pod, containers.asked(m).metadata.name)
     if newest is None or newest.exit is None or newest.state != "exited" or newest.kind != "app":
         return None
@@ -227,6 +229,7 @@ _IMAGE_UNREAD = event("InspectFailed")
 
 @changed_definition_restarts.clause("replaced", on=_STOPPED)
 def _(m: Moment) -> Findings:
+    """An app container that was stopped for its new definition is made again."""
     container = m.container
     is_changed = container is not None and _has_changed(m, container)
     return _made_again(container, REACTION, "for its new image") if container and is_changed else None

@@ -35,6 +35,7 @@ def next_number(m: Moment) -> Findings:
 
 @next_number.clause("numbered-alike", on=call("CreateContainer"))
 def _(m: Moment) -> Findings:
+    """The attempt, the annotation restartCount and the name of the log have the same number."""
     config = asked(m)
     name, attempt = config.metadata.name, config.metadata.attempt
     annotated = config.annotations.get(Annotation.RESTART_COUNT, str(attempt))
