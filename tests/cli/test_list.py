@@ -207,7 +207,7 @@ def test_bug_leads_to_the_code_it_replaces(bug: str, replaces: list[str]) -> Non
 
 @pytest.mark.slow
 def test_every_judged_contract_leads_to_code() -> None:
-    """Each has judges with a place and a sentence, scenarios, bugs, and code of the reference or the fakes that keeps it."""
+    """Each has judges with place and sentence, scenarios, bugs, and code of the reference or the fakes."""
     for each in entries(every_contract()):
         paths = code_paths(each)
         places = [
