@@ -185,7 +185,7 @@ RULES: tuple[Rule, ...] = (
 
 @cache
 def files() -> tuple[File, ...]:
-    """Every file of the checkout that .gitignore does not name, archives left out."""
+    """Every file of the checkout that .gitignore does not name, archives and pictures left out."""
     ignored = [".git", *(ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()]
 
     def walk(folder: Path) -> Iterator[Path]:
@@ -200,7 +200,7 @@ def files() -> tuple[File, ...]:
     return tuple(
         File(PurePosixPath(path.relative_to(ROOT).as_posix()), path.read_text(encoding="utf-8"))
         for path in walk(ROOT)
-        if path.suffix != ".xz"
+        if path.suffix not in {".png", ".xz"}
     )
 
 
