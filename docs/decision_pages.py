@@ -7,46 +7,22 @@ import ast
 import dataclasses
 import inspect
 import linecache
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum, Flag
 from functools import cache
-from importlib import import_module
 from types import CodeType
 from typing import cast
 
-from reference_tables import reference_tables
+from kubelet_conformance.campaigns.coverage.decisions import suite_tables
+from kubelet_conformance.targets.in_process.decision_tables import reference_tables
 
-_SUITE: Mapping[str, tuple[str, ...]] = {
-    "Is another sandbox needed?": ("facts.sandbox.REPLACEMENTS",),
-    "What is done in a new sandbox?": ("tables.pod.SUCCESSORS",),
-    "What becomes of an app container?": ("tables.container.APPS",),
-    "Which init container is next?": ("tables.container.INITS",),
-    "How does a pod worker go from state to state?": ("tables.pod.STAGES",),
-    "Which phase has a pod?": ("tables.status.COUNTS", "tables.status.PHASES"),
-    "Which status has a container?": ("tables.status.STATES",),
-    "How long does a container have to stop?": ("tables.stop.STOPS",),
-    "What kind of change is it?": ("tables.pod.CHANGES",),
-    "Is an image pulled?": ("tables.container.IMAGES",),
-    "What does a probe's worker do at a tick?": ("tables.container.TICKS",),
-}
 _PAGE = """# Decision tables
 
 What a kubelet decides without looking anywhere else is written as tables, one condition
 a row; the first row that holds decides. The reference decides by its own, and the suite
 judges by its own, so that a mistake in one is no mistake in the other. Each row is a test
-case of its own.
+case of its own, and some scenario makes it decide.
 """
-
-
-def suite_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
-    """For each question that the suite judges by tables: the place of each table, and its rows."""
-    return {question: [(place, _rows(place)) for place in places] for question, places in _SUITE.items()}
-
-
-def _rows(place: str) -> Sequence[object]:
-    module, _, name = place.rpartition(".")
-    found = getattr(import_module(f"kubelet_conformance.contracts.{module}"), name)
-    return list(cast("Iterable[object]", found.values() if isinstance(found, dict) else found))
 
 
 def decisions_page() -> str:

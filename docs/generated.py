@@ -31,7 +31,7 @@ _SOURCE_LINK = re.compile(r"\]\((\.\./reference/kubelet_reference/([\w/]+)\.py)\
 
 @cache
 def _pages() -> dict[str, str]:
-    return {**pages(gather(), map(bug_card, bug_ids())), "decisions.md": decisions_page()}
+    return {**pages(gather().contracts, map(bug_card, bug_ids())), "decisions.md": decisions_page()}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

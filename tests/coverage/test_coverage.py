@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from kubelet_conformance.campaigns.coverage import Gathered, Witness
+from kubelet_conformance.campaigns.coverage import Coverage, Gathered, Witness
 from kubelet_conformance.campaigns.coverage.report import coverage_report
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import entries
@@ -28,7 +28,7 @@ def test_gaps_are_named() -> None:
 
 def test_report_for_programs() -> None:
     """The report counts fates and gaps, and gives each witness with how often it exercises the contract."""
-    report = coverage_report([covered("SANDBOX-01", one=3), covered("LOOP-02")])
+    report = coverage_report(Coverage([covered("SANDBOX-01", one=3), covered("LOOP-02")], {"a: b": 0}))
 
     assert report["totals"] == {
         "contracts": 2,
@@ -39,3 +39,4 @@ def test_report_for_programs() -> None:
     }
     assert report["contracts"][0]["witnesses"] == {"one": 3}
     assert report["contracts"][0]["gaps"] == ["no bug"]
+    assert report["decisions"] == {"a: b": 0}

@@ -6,8 +6,10 @@ from enum import Flag, StrEnum, auto
 from typing import NamedTuple
 
 import pytest
-from decision_pages import decisions_page, suite_tables, table
-from reference_tables import reference_tables
+from decision_pages import decisions_page, table
+
+from kubelet_conformance.campaigns.coverage.decisions import suite_tables
+from kubelet_conformance.targets.in_process.decision_tables import reference_tables
 
 
 class Step(StrEnum):

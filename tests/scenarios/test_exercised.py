@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,13 @@ from catalogue_pages import AREAS, pages
 from command import in_process
 from shared_plays import SharedPlays
 
-from kubelet_conformance.campaigns.coverage import Gathered, gathered_from, kept_counts, runtime_counts
+from kubelet_conformance.campaigns.coverage import (
+    Coverage,
+    Gathered,
+    coverage_of,
+    kept_counts,
+    runtime_counts,
+)
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contracts import every_contract
@@ -25,6 +32,8 @@ pytestmark = pytest.mark.slow
 EXCLUDED_MAX = 0.05
 """The part of the rules on kubelets that may be left out."""
 FEWEST_SCENARIOS = 120
+MANY_ROWS = 150
+"""The decision tables have more."""
 VERSIONS = [
     *("", "1.24", "1.26", "1.36"),
     *(pytest.param(f"1.{minor}", marks=pytest.mark.campaign) for minor in (25, *range(27, 36))),
@@ -60,10 +69,26 @@ def test_check_says_what_was_said(
 
 
 @pytest.fixture(scope="module")
-def gathered(plays: SharedPlays) -> dict[str, Gathered]:
+def coverage(plays: SharedPlays) -> Coverage:
+    """What all scenarios together come to."""
+    played = plays.every()
+    counts = {name: kept_counts(one.played) for name, one in played.items()}
+    decided = Counter[str]()
+    for one in played.values():
+        decided.update(one.decided)
+    return coverage_of(runtime_counts() | counts, decided)
+
+
+@pytest.fixture(scope="module")
+def gathered(coverage: Coverage) -> dict[str, Gathered]:
     """What every contract rests on."""
-    counts = {name: kept_counts(one.played) for name, one in plays.every().items()}
-    return {each.entry.row.id: each for each in gathered_from(runtime_counts() | counts)}
+    return {each.entry.row.id: each for each in coverage.contracts}
+
+
+def test_every_row_of_a_decision_table_is_taken(coverage: Coverage) -> None:
+    """Each row, in the reference and in the suite, decides in some scenario."""
+    assert coverage.untaken == ()
+    assert sum(coverage.decisions.values()) > len(coverage.decisions) > MANY_ROWS
 
 
 def test_all_is_gathered(gathered: dict[str, Gathered]) -> None:

@@ -28,7 +28,7 @@ class OneOfEachName(Mux):
 
 
 @bug("MUT-CONFIG-05", breaks="CONFIG-05", part="classify_change")
-def by_version(old: Pod | None, new: Pod | None) -> Op | None:
+def by_version(old: Pod | None, new: Pod) -> Op | None:
     """A pod whose status alone was written is synced as if it had changed."""
     op = classify_change(old, new)
     return Op.UPDATE if op is Op.RECONCILE else op

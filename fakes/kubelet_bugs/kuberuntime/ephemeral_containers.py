@@ -160,9 +160,9 @@ def _newest(now: SyncInput) -> Iterator[tuple[EphemeralContainer, ContainerRecor
 
 
 @bug("MUT-EPH-08", breaks=("EPH-08", "EPH-03"), part="classify_change")
-def debugging_is_no_change(old: Pod | None, new: Pod | None) -> Op | None:
+def debugging_is_no_change(old: Pod | None, new: Pod) -> Op | None:
     """An ephemeral container that is added is noticed at the next resync."""
-    if old is None or new is None:
+    if old is None:
         return classify_change(old, new)
     spec = structs.replace(pods.spec(new), ephemeralContainers=pods.spec(old).ephemeralContainers)
     return classify_change(old, structs.replace(new, spec=spec))

@@ -156,7 +156,7 @@ def pending_with_its_sidecars(
     """A pod is Pending again when one of its sidecars starts again."""
     final = terminating and behaviour.terminal_phase_before_deletion
     counts = structs.replace(count(pod, status, behaviour, final=final), app_was_up=False)
-    return next(row.phase for row in PHASES if row.when(counts))
+    return PHASES.row(counts).then
 
 
 @bug("MUT-SIDECAR-11-PHASE", breaks="SIDECAR-11", part="pod_phase")
@@ -169,7 +169,7 @@ def failed_with_its_sidecars(
     counts = structs.replace(
         counts, stopped=counts.stopped + len(ended), succeeded=counts.succeeded + ended.count(0)
     )
-    return next(row.phase for row in PHASES if row.when(counts))
+    return PHASES.row(counts).then
 
 
 def _ended(status: PodStatus) -> list[int]:

@@ -86,8 +86,8 @@ class _Without(SidecarRules):
         for row in super().rows_for(facts):
             if row.name not in self._names:
                 yield row
-            elif Step.DECIDED in row.step:
-                yield replace(row, step=Step.DECIDED)
+            elif Step.DECIDED in row.then:
+                yield replace(row, then=Step.DECIDED)
 
 
 @bug("MUT-SIDECAR-07", breaks="SIDECAR-07")
@@ -97,7 +97,7 @@ class PolicyOfThePod(SidecarRules):
     def rows_for(self, facts: InitContainerFacts) -> Iterator[SidecarRow]:
         for row in super().rows_for(facts):
             over = row.name == "S13" and (facts.never or not facts.failed)
-            yield replace(row, step=Step.DECIDED) if over else row
+            yield replace(row, then=Step.DECIDED) if over else row
 
 
 @bug("MUT-SIDECAR-10", breaks="SIDECAR-10")
@@ -127,7 +127,7 @@ class SidecarBesideTheLost(SidecarRules):
 
     def rows_for(self, facts: InitContainerFacts) -> Iterator[SidecarRow]:
         for row in super().rows_for(facts):
-            yield replace(row, step=row.step & ~Step.KILL) if row.name == "S18" else row
+            yield replace(row, then=row.then & ~Step.KILL) if row.name == "S17" else row
 
 
 @bug("MUT-SIDECAR-11", breaks="SIDECAR-11")

@@ -76,7 +76,7 @@ def _kills_what_has_ended(behaviour: Behaviour) -> WorkerTable:
     """A pod of which something seems to run is ended once more."""
     row = Row(
         State.FINISHED,
-        Event.RUNTIME_KILL,
+        Event.TERMINATE,
         State.TERMINATING,
         (Action.SET_GRACE, Action.QUEUE),
     )

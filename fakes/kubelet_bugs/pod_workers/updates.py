@@ -35,7 +35,7 @@ class InTurn(PodWorkers):
     def update_pod(self, update: Update) -> None:
         worker = self._workers.get(update.uid)
         is_busy = worker is not None and worker.is_working and worker.state is State.SYNC
-        if is_busy and update.pod is not None and not self._asks_termination(update, update.pod):
+        if is_busy and not self._asks_termination(update):
             self._line.append(update)
         else:
             super().update_pod(update)
@@ -51,8 +51,8 @@ class InTurn(PodWorkers):
 class _Relents(PodWorkers):
     """Follows what it reads of the pod at the next look, not the update that it received before."""
 
-    def _asks_termination(self, update: Update, pod: Pod) -> bool:
-        return update.kind is not UpdateKind.SYNC and super()._asks_termination(update, pod)
+    def _asks_termination(self, update: Update) -> bool:
+        return update.kind is not UpdateKind.SYNC and super()._asks_termination(update)
 
 
 @bug("MUT-WORK-17", breaks="WORK-17")

@@ -44,9 +44,10 @@ class NewestWins(PodWorkers):
         if update is not None:
             self.update_pod(update)
 
-    def _asks_termination(self, update: Update, pod: Pod) -> bool:
-        is_look = update.kind is UpdateKind.SYNC and not pods.is_terminal_phase(pods.phase(pod))
-        return not is_look and super()._asks_termination(update, pod)
+    def _asks_termination(self, update: Update) -> bool:
+        pod = update.pod
+        is_over = pod is not None and pods.is_terminal_phase(pods.phase(pod))
+        return (update.kind is not UpdateKind.SYNC or is_over) and super()._asks_termination(update)
 
 
 @bug("K8S-104648", breaks="WORK-22", aliases=("K19", "K8S-104847", "K8S-105075"))

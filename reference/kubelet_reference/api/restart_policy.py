@@ -10,15 +10,13 @@ may have a policy of its own, and rules that look at its exit code first (KEP-53
 decides; why one that runs is stopped is in `running_containers.py`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import msgspec
 from lightkube.models.core_v1 import ContainerRestartRule, Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord, ContainerState
+from kubelet_reference.util.decision_table import Row, Table
 from kubelet_reference.util.versions import Behaviour
 
 RESTART, RESTART_ALL = "Restart", "RestartAllContainers"
@@ -38,26 +36,17 @@ class Last(msgspec.Struct, frozen=True):
     has_rule: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RestartRow:
-    """A row of the table: where `when` holds, `start` says whether the container is started."""
-
-    name: str
-    when: Callable[[Last], bool]
-    start: bool = False
-
-
-RESTARTS = (
-    RestartRow("B2", lambda c: c.deleting),
-    RestartRow("B1", lambda c: c.state is None, start=True),
-    RestartRow("B3", lambda c: c.state is ContainerState.CREATED, start=True),
-    RestartRow("B4", lambda c: c.state is ContainerState.UNKNOWN, start=True),
-    RestartRow("B9 to B15", lambda c: c.state is ContainerState.RUNNING),
-    RestartRow("B16", lambda c: c.has_rule, start=True),
-    RestartRow("B5", lambda c: c.policy == pods.ALWAYS, start=True),
-    RestartRow("B6", lambda c: c.policy == pods.ON_FAILURE and c.exit_code != 0, start=True),
-    RestartRow("B7", lambda c: c.policy == pods.ON_FAILURE),
-    RestartRow("B8", lambda _: True),
+RESTARTS = Table[Last, Row[Last, bool]](
+    Row("B2", lambda c: c.deleting, then=False),
+    Row("B1", lambda c: c.state is None, then=True),
+    Row("B3", lambda c: c.state is ContainerState.CREATED, then=True),
+    Row("B4", lambda c: c.state is ContainerState.UNKNOWN, then=True),
+    Row("B9 to B15", lambda c: c.state is ContainerState.RUNNING, then=False),
+    Row("B16", lambda c: c.has_rule, then=True),
+    Row("B5", lambda c: c.policy == pods.ALWAYS, then=True),
+    Row("B6", lambda c: c.policy == pods.ON_FAILURE and c.exit_code != 0, then=True),
+    Row("B7", lambda c: c.policy == pods.ON_FAILURE, then=False),
+    Row("B8", lambda _: True, then=False),
 )
 
 
@@ -103,11 +92,7 @@ def restarts_after(pod: Pod, container: AnyContainer, exit_code: int, behaviour:
         exit_code=exit_code,
         has_rule=rule_for(pod, container, exit_code, behaviour) is not None,
     )
-    return _is_started(last)
-
-
-def _is_started(last: Last) -> bool:
-    return next(row.start for row in RESTARTS if row.when(last))
+    return RESTARTS.row(last).then
 
 
 def fails_for_good(pod: Pod, container: AnyContainer, exit_code: int, behaviour: Behaviour) -> bool:
@@ -127,4 +112,4 @@ def should_restart(
     deleting = pods.deletion_asked(pod)
     if record is not None and record.has_exited and not deleting:
         return restarts_after(pod, container, record.exit_code, behaviour)
-    return _is_started(Last(record.state if record is not None else None, deleting))
+    return RESTARTS.row(Last(record.state if record is not None else None, deleting)).then

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ import msgspec
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import names, pods
+from kubelet_reference.util.decision_table import Row, Table
 
 LOCAL = (names.CONFIG_SOURCE, names.CONFIG_SEEN, names.CONFIG_MIRROR)
 """Annotations that are this kubelet's own: no change of the pod, and kept across updates (CONFIG-06)."""
@@ -27,52 +27,39 @@ class Op(StrEnum):
     DELETE = "DELETE"
 
 
-Classify: TypeAlias = Callable[[Pod | None, Pod | None], Op | None]
+Classify: TypeAlias = Callable[[Pod | None, Pod], Op | None]
 
 
 class Change(msgspec.Struct, frozen=True):
     """How the new version differs from the last one.
 
-    `known` and `named` say whether the last and the new one name the pod at all, `differs` whether they ask
-    for different things (CONFIG-05), and `deleting` whether the new one asks it to go.
+    `known` says whether there is a last one, `differs` whether they ask for different things (CONFIG-05), and
+    `deleting` whether the new one asks the pod to go.
     """
 
     known: bool = True
-    named: bool = True
     differs: bool = False
     deleting: bool = False
     other_status: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRow:
-    """A row of the table: where `when` holds, `op` is what happened, None being nothing."""
-
-    name: str
-    when: Callable[[Change], bool]
-    op: Op | None
-
-
-CHANGES = (
-    ChangeRow("never there", lambda c: not c.known and not c.named, None),
-    ChangeRow("dropped", lambda c: not c.named, Op.REMOVE),
-    ChangeRow("new", lambda c: not c.known, Op.ADD),
-    ChangeRow("deleted", lambda c: c.differs and c.deleting, Op.DELETE),
-    ChangeRow("changed", lambda c: c.differs, Op.UPDATE),
-    ChangeRow("other status", lambda c: c.other_status, Op.RECONCILE),
-    ChangeRow("the same", lambda _: True, None),
+CHANGES = Table[Change, Row[Change, Op | None]](
+    Row("new", lambda c: not c.known, Op.ADD),
+    Row("deleted", lambda c: c.differs and c.deleting, Op.DELETE),
+    Row("changed", lambda c: c.differs, Op.UPDATE),
+    Row("other status", lambda c: c.other_status, Op.RECONCILE),
+    Row("the same", lambda _: True, None),
 )
 
 
-def classify_change(old: Pod | None, new: Pod | None) -> Op | None:
-    """What kind of change the new version is; None is a pod that the source does not name."""
-    change = _change(old, new)
-    return next(row.op for row in CHANGES if row.when(change))
+def classify_change(old: Pod | None, new: Pod) -> Op | None:
+    """What kind of change the new version is; the source did not name the pod before where `old` is None."""
+    return CHANGES.row(_change(old, new)).then
 
 
-def _change(old: Pod | None, new: Pod | None) -> Change:
-    if old is None or new is None:
-        return Change(known=old is not None, named=new is not None)
+def _change(old: Pod | None, new: Pod) -> Change:
+    if old is None:
+        return Change(known=False)
     return Change(
         differs=_differ_in_meaning(old, new),
         deleting=pods.deletion_asked(new),

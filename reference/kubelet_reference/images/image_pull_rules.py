@@ -1,8 +1,9 @@
 """Whether an image is used as it is, is pulled, or cannot be had."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+
+from kubelet_reference.util.decision_table import Row, Table
 
 ALWAYS, NEVER = "Always", "Never"
 
@@ -43,28 +44,19 @@ class ImageFacts:
     proven: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ImageRow:
-    """A row of the table: where `when` holds, this is what is done."""
-
-    name: str
-    when: Callable[[ImageFacts], bool]
-    step: ImageStep
-
-
-ROWS = (
-    ImageRow("cannot be looked for", lambda f: f.presence is Presence.FAILED, ImageStep.INSPECT_ERROR),
-    ImageRow(
+ROWS = Table[ImageFacts, Row[ImageFacts, ImageStep]](
+    Row("cannot be looked for", lambda f: f.presence is Presence.FAILED, ImageStep.INSPECT_ERROR),
+    Row(
         "present, and the pod may use it",
         lambda f: f.presence is Presence.PRESENT and f.policy != ALWAYS and f.proven,
         ImageStep.USE,
     ),
-    ImageRow("must not be pulled", lambda f: f.policy == NEVER, ImageStep.NEVER_PULL),
-    ImageRow("backing off", lambda f: f.backing_off, ImageStep.BACK_OFF),
-    ImageRow("otherwise", lambda _: True, ImageStep.PULL),
+    Row("must not be pulled", lambda f: f.policy == NEVER, ImageStep.NEVER_PULL),
+    Row("backing off", lambda f: f.backing_off, ImageStep.BACK_OFF),
+    Row("otherwise", lambda _: True, ImageStep.PULL),
 )
 
 
 def image_decision(facts: ImageFacts) -> ImageStep:
     """The step for an image: that of the first row that holds (IMAGE-02)."""
-    return next(row.step for row in ROWS if row.when(facts))
+    return ROWS.row(facts).then

@@ -189,11 +189,8 @@ class Housekeeping:
                 self.dispatch(Update(UpdateKind.KILL, running=pod, kill=kill), known)
 
     def is_unknown(self, pod: ListedPod, known: Mapping[str, KnownPod]) -> bool:
-        """Whether the pod has no worker; up to 1.26 one that is done counts as none (K8S-103668)."""
-        worker = known.get(pod.uid)
-        if worker is None or self.behaviour.adopts_known_pods:
-            return worker is None
-        return worker.state in {State.TERMINATED, State.FINISHED}
+        """Whether the pod has no worker."""
+        return pod.uid not in known
 
     def dispatch(self, update: Update, known: dict[str, KnownPod]) -> None:
         """Send an update to a worker, and add the worker to `known` for the rest of this run."""

@@ -62,10 +62,7 @@ class PodWorkers(PodStateQueries):
 
     def update_pod(self, update: Update) -> None:
         """Send the update to the pod's worker; returns at once."""
-        if update.pod is None and update.kind is not UpdateKind.KILL:
-            return  # What the runtime alone knows can only be killed (WORK-25).
         worker = self._workers.get(update.uid) or Worker(update.uid, update.full_name)
-        update = self._with_known_spec(worker, update)
         event = self._event(worker, update)
         self._note(worker, update)
         self._step(worker, event, update)
@@ -90,27 +87,18 @@ class PodWorkers(PodStateQueries):
         worker = self._workers.get(uid)
         return worker.known(is_orphan=False) if worker is not None else None
 
-    def _with_known_spec(self, worker: Worker, update: Update) -> Update:
-        """The update with the last known spec, if the runtime's view was all that it had (WORK-26)."""
-        spec = None if worker.has_ended else worker.known_spec
-        if update.pod is not None or spec is None or not self._behaviour.adopts_known_pods:
-            return update
-        return replace(update, pod=spec, running=None)
-
     def _event(self, worker: Worker, update: Update) -> Event:
         """What the update means to the worker."""
-        if update.pod is None:
-            return Event.RUNTIME_KILL
         if update.kind is UpdateKind.CREATE and worker.is_ending:
             return Event.CREATE
-        if self._asks_termination(update, update.pod):
-            return Event.TERMINATE
-        return Event.CREATE if update.kind is UpdateKind.CREATE else Event.UPDATE
+        return Event.TERMINATE if self._asks_termination(update) else Event.UPDATE
 
-    def _asks_termination(self, update: Update, pod: Pod) -> bool:
-        """Whether the pod has to end, or did (WORK-05)."""
+    def _asks_termination(self, update: Update) -> bool:
+        """Whether the pod has to end, or did (WORK-05); what the runtime alone knows has to (WORK-24)."""
+        pod = update.pod
         return (
             update.kind is UpdateKind.KILL
+            or pod is None
             or pods.deletion_asked(pod)
             or pods.is_terminal_phase(pods.phase(pod))
         )

@@ -25,7 +25,7 @@ Three kinds of event drive it:
   overtook (the state is no longer the one it began in) decides nothing: its successor is queued already.
 - housekeeping, which compares the workers with the pods that the sources want.
 
-A pod that only the runtime knows has no spec: it can be killed and nothing else (WORK-24, WORK-25).
+A pod that only the runtime knows has no spec: it can be killed and nothing else (WORK-24).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
+from kubelet_reference.util.decision_table import taken
 from kubelet_reference.util.versions import Behaviour
 
 
@@ -50,14 +51,13 @@ class State(StrEnum):
 class Event(StrEnum):
     """What happens to a worker."""
 
-    CREATE = "create"
-    """A source has a pod that it did not have before, or had removed."""
+    CREATE = "created anew"
+    """A source has the pod again while its worker is ending."""
     UPDATE = "update"
-    """The pod, live, changed or is due for another sync."""
+    """The pod, live, is new, changed or is due for another sync."""
     TERMINATE = "termination asked"
-    """A kill or eviction; or the pod has a deletion timestamp or a terminal phase."""
-    RUNTIME_KILL = "kill by the runtime's view"
-    """The runtime runs a pod that no source knows, and all that is known of it is what the runtime lists."""
+    """A kill or eviction; or the pod has a deletion timestamp or a terminal phase; or the runtime runs a pod
+    that no source knows."""
     NAME_FREE = "name is free"
     """No other static pod of that full name is left."""
     DONE = "sync done"
@@ -109,35 +109,40 @@ class Row:
     actions: tuple[Action, ...] = ()
     guard: Guard | None = None
 
+    @property
+    def name(self) -> str:
+        """Where it starts, and what it takes."""
+        return f"{self.state}, {self.event}{f' [{self.guard}]' if self.guard else ''}"
 
-def _rows(
-    state: State, events: Iterable[Event], to: State, *actions: Action, guard: Guard | None = None
-) -> Iterator[Row]:
-    return (Row(state, event, to, actions, guard) for event in events)
 
+def _rows(state: State, events: Iterable[Event], to: State, *actions: Action) -> Iterator[Row]:
+    return (Row(state, event, to, actions) for event in events)
 
-_NEWS = (Event.CREATE, Event.UPDATE)
-_KILLS = (Event.TERMINATE, Event.RUNTIME_KILL)
 
 #: Of the rows for a state and an event the first whose guard holds counts. What is ignored is a row without
 #: actions; an event that a state has no row for is a mistake.
 ROWS: tuple[Row, ...] = (
     # --- none: the first time that a UID is seen, a create is no restart (WORK-22)
-    *_rows(State.NONE, _NEWS, State.WAITING, Action.QUEUE, guard=Guard.STATIC),
-    *_rows(State.NONE, _NEWS, State.SYNC, Action.QUEUE),
+    Row(State.NONE, Event.UPDATE, State.WAITING, (Action.QUEUE,), Guard.STATIC),
+    Row(State.NONE, Event.UPDATE, State.SYNC, (Action.QUEUE,)),
     # A pod that was over before this kubelet first saw it is only cleaned up (WORK-29); if something of it
     # still runs, that is stopped first (WORK-30).
     Row(State.NONE, Event.TERMINATE, State.TERMINATED, (Action.QUEUE,), Guard.ENDED_BEFORE),
     Row(State.NONE, Event.TERMINATE, State.FINISHED, (Action.RELEASE_KILLERS,), Guard.STATIC),
-    *_rows(State.NONE, _KILLS, State.TERMINATING, Action.SET_GRACE, Action.QUEUE),
+    Row(State.NONE, Event.TERMINATE, State.TERMINATING, (Action.SET_GRACE, Action.QUEUE)),
     # --- waiting: nothing was started, so nothing has to be stopped (WORK-28)
-    *_rows(State.WAITING, _NEWS, State.WAITING, Action.QUEUE),
+    Row(State.WAITING, Event.UPDATE, State.WAITING, (Action.QUEUE,)),
     Row(State.WAITING, Event.NAME_FREE, State.SYNC, (Action.TAKE_NAME,)),
-    *_rows(State.WAITING, _KILLS, State.FINISHED, Action.RELEASE_KILLERS),
+    Row(State.WAITING, Event.TERMINATE, State.FINISHED, (Action.RELEASE_KILLERS,)),
     Row(State.WAITING, Event.UNWANTED, State.NONE, (Action.FORGET,)),
     # --- sync
-    *_rows(State.SYNC, _NEWS, State.SYNC, Action.QUEUE),
-    *_rows(State.SYNC, _KILLS, State.TERMINATING, Action.SET_GRACE, Action.QUEUE, Action.CANCEL_WAITS),
+    Row(State.SYNC, Event.UPDATE, State.SYNC, (Action.QUEUE,)),
+    Row(
+        State.SYNC,
+        Event.TERMINATE,
+        State.TERMINATING,
+        (Action.SET_GRACE, Action.QUEUE, Action.CANCEL_WAITS),
+    ),
     Row(State.SYNC, Event.DONE, State.SYNC, (Action.RESYNC_LATER,)),
     Row(State.SYNC, Event.FAILED, State.SYNC, (Action.RETRY_SOON,)),
     Row(State.SYNC, Event.ENDED, State.TERMINATING, (Action.QUEUE_AGAIN,)),
@@ -150,16 +155,20 @@ ROWS: tuple[Row, ...] = (
     ),
     # --- terminating
     Row(State.TERMINATING, Event.CREATE, State.TERMINATING, (Action.REMEMBER_RESTART,)),
+    Row(
+        State.TERMINATING,
+        Event.TERMINATE,
+        State.TERMINATING,
+        (Action.SET_GRACE, Action.QUEUE, Action.CANCEL_WAITS),
+        Guard.SHORTER,
+    ),
     *_rows(
         State.TERMINATING,
-        (Event.UPDATE, *_KILLS),
+        (Event.UPDATE, Event.TERMINATE),
         State.TERMINATING,
         Action.SET_GRACE,
         Action.QUEUE,
-        Action.CANCEL_WAITS,
-        guard=Guard.SHORTER,
     ),
-    *_rows(State.TERMINATING, (Event.UPDATE, *_KILLS), State.TERMINATING, Action.SET_GRACE, Action.QUEUE),
     # A pod that was known through the runtime alone leaves nothing to clean up (WORK-24).
     Row(
         State.TERMINATING,
@@ -178,7 +187,6 @@ ROWS: tuple[Row, ...] = (
     Row(State.TERMINATED, Event.CREATE, State.TERMINATED, (Action.REMEMBER_RESTART,)),
     Row(State.TERMINATED, Event.UPDATE, State.TERMINATED, (Action.QUEUE,)),
     Row(State.TERMINATED, Event.TERMINATE, State.TERMINATED, (Action.RELEASE_KILLERS, Action.QUEUE)),
-    Row(State.TERMINATED, Event.RUNTIME_KILL, State.TERMINATED, (Action.RELEASE_KILLERS,)),
     Row(State.TERMINATED, Event.DONE, State.FINISHED, (Action.RELEASE_NAME,)),
     Row(State.TERMINATED, Event.FAILED, State.TERMINATED, (Action.RETRY_SOON,)),
     Row(State.TERMINATED, Event.UNWANTED, State.TERMINATED, (Action.MARK_DELETED, Action.QUEUE_AGAIN)),
@@ -186,7 +194,7 @@ ROWS: tuple[Row, ...] = (
     # --- finished
     Row(State.FINISHED, Event.CREATE, State.FINISHED, (Action.REMEMBER_RESTART,)),
     Row(State.FINISHED, Event.UPDATE, State.FINISHED),
-    *_rows(State.FINISHED, _KILLS, State.FINISHED, Action.RELEASE_KILLERS),
+    Row(State.FINISHED, Event.TERMINATE, State.FINISHED, (Action.RELEASE_KILLERS,)),
     *_rows(State.FINISHED, (Event.UNWANTED, Event.RESTART), State.NONE, Action.RELEASE_NAME, Action.FORGET),
 )
 
@@ -207,6 +215,7 @@ class WorkerTable:
         """The row that counts; `LookupError` where the state does not know the event."""
         for row in self._index.get((state, event), ()):
             if row.guard is None or holds(row.guard):
+                taken[row] += 1
                 return row
         raise LookupError(f"a worker in state {state!r} does not know the event {event!r}")
 

@@ -7,6 +7,7 @@ wins). If the answer is to probe, `probe_transition` says what the outcome means
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
@@ -17,6 +18,7 @@ from kubelet_reference.api.restart_policy import has_own_rules, policy_of
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.prober.prober import ProbeTarget, probe_of
 from kubelet_reference.prober.results import ResultCache, kept_by_probe
+from kubelet_reference.util.decision_table import Row, Table
 from kubelet_reference.util.ports import Clock, Random
 from kubelet_reference.util.ticker import Ticker
 from kubelet_reference.util.versions import Behaviour
@@ -60,7 +62,6 @@ class ProbeFacts(msgspec.Struct, frozen=True):
     started: bool = False
     age: float = 0.0
     initial_delay: int = 0
-    deleting: bool = False
     restarts: bool = True
     proven: bool = False
 
@@ -81,84 +82,68 @@ class ProbeTransition(msgspec.Struct, frozen=True):
     published: ProbeOutcome | None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row: what a worker does at a tick under a condition."""
+class Seen(NamedTuple):
+    """What decides about a tick."""
 
-    condition: str
-    holds: Callable[[ProbeKind, ProbeState, ProbeFacts], bool]
-    step: Step
+    kind: ProbeKind
+    worker: ProbeState
+    facts: ProbeFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TickRow(Row[Seen, Step]):
+    """Where `when` holds, a worker does `then` at a tick, and `publishes` something first."""
+
     publishes: ProbeOutcome | None = None
 
 
 #: Before there is an instance to look at.
-WITHOUT_INSTANCE: tuple[Row, ...] = (
-    Row("no cached status for the pod", lambda _k, _w, facts: facts.phase is None, Step.SKIP),
-    Row("pod phase terminal", lambda _k, _w, facts: is_terminal_phase(facts.phase), Step.END),
-    Row("no container id yet", lambda _k, _w, facts: not facts.container_id, Step.SKIP),
+WITHOUT_INSTANCE = Table[ProbeFacts, Row[ProbeFacts, Step]](
+    Row("no cached status for the pod", lambda facts: facts.phase is None, Step.SKIP),
+    Row("pod phase terminal", lambda facts: is_terminal_phase(facts.phase), Step.END),
+    Row("no container id yet", lambda facts: not facts.container_id, Step.SKIP),
 )
 
 #: With an instance; one that is new has been entered by then.
-WITH_INSTANCE: tuple[Row, ...] = (
-    Row("on hold", lambda _k, worker, _s: worker.on_hold, Step.SKIP),
-    Row(
+WITH_INSTANCE = Table[Seen, TickRow](
+    TickRow("on hold", lambda s: s.worker.on_hold, Step.SKIP),
+    TickRow(
         "container terminated for good",
-        lambda _k, _w, facts: facts.terminated and not facts.restarts,
+        lambda s: s.facts.terminated and not s.facts.restarts,
         Step.END,
         ProbeOutcome.FAILURE,
     ),
-    Row("container not Running", lambda _k, _w, facts: not facts.running, Step.SKIP, ProbeOutcome.FAILURE),
-    Row(
-        "pod deleting and type liveness/startup",
-        lambda kind, _w, facts: facts.deleting and kind is not ProbeKind.READINESS,
-        Step.END,
-        ProbeOutcome.SUCCESS,
-    ),
-    Row("age < initialDelay", lambda _k, _w, facts: int(facts.age) < facts.initial_delay, Step.SKIP),
-    Row(
-        "started and type startup",
-        lambda kind, _w, facts: facts.started and kind is ProbeKind.STARTUP,
-        Step.SKIP,
-    ),
-    Row(
+    TickRow("container not Running", lambda s: not s.facts.running, Step.SKIP, ProbeOutcome.FAILURE),
+    TickRow("age < initialDelay", lambda s: int(s.facts.age) < s.facts.initial_delay, Step.SKIP),
+    TickRow("started and type startup", lambda s: s.facts.started and s.kind is ProbeKind.STARTUP, Step.SKIP),
+    TickRow(
         "not started and type != startup",
-        lambda kind, _w, facts: not facts.started and kind is not ProbeKind.STARTUP,
+        lambda s: not s.facts.started and s.kind is not ProbeKind.STARTUP,
         Step.SKIP,
     ),
-    Row("otherwise", lambda _k, _w, _s: True, Step.PROBE),
+    TickRow("otherwise", lambda _: True, Step.PROBE),
 )
 
 
 def tick(kind: ProbeKind, state: ProbeState, facts: ProbeFacts) -> Tick:
     """What a worker does at a tick."""
-    early = _first(WITHOUT_INSTANCE, kind, state, facts)
-    if early is not None:
-        return Tick(early.step, state)
+    for early in WITHOUT_INSTANCE.fitting(facts):
+        return Tick(early.then, state)
     published: tuple[ProbeOutcome, ...] = ()
     dropped = ""
     if state.container_id != facts.container_id:
         # Nothing of an old instance counts for a new one: neither result nor hold nor run (PROBE-08, 26).
         dropped, published = state.container_id, (first_value(kind, facts),)
         state = ProbeState(facts.container_id)
-    row = _first(WITH_INSTANCE, kind, state, facts)
-    if row is None:
-        raise AssertionError("the last row holds always")
+    row = WITH_INSTANCE.row(Seen(kind, state, facts))
     if row.publishes is not None:
         published = (*published, row.publishes)
-    return Tick(row.step, state, published, dropped)
+    return Tick(row.then, state, published, dropped)
 
 
 def first_value(kind: ProbeKind, facts: ProbeFacts) -> ProbeOutcome:
     """What is published of an instance before it is probed (PROBE-02, PROBE-25)."""
     return ProbeOutcome.SUCCESS if facts.proven else INITIAL[kind]
-
-
-def _first(rows: tuple[Row, ...], kind: ProbeKind, state: ProbeState, facts: ProbeFacts) -> Row | None:
-    """The first row that holds."""
-    for row in rows:
-        if row.holds(kind, state, facts):
-            return row
-    return None
 
 
 def probe_transition(
@@ -209,7 +194,7 @@ class ProbeTools:
 class ProbeWorker:
     """Probes one container in one way, on a grid of its period, until its pod or its container is done.
 
-    `pod` is replaced whenever the pod is updated, so that a deletion is seen (K8S-107473).
+    `pod` is replaced at each sync of the pod, so that an updated one is probed (PROBE-27).
     """
 
     kind: ProbeKind
@@ -303,7 +288,6 @@ class ProbeWorker:
             started=bool(shown.started),
             age=self._age(shown),
             initial_delay=self._initial_delay,
-            deleting=self._is_deleting(),
             restarts=self.restarts(),
             proven=self._is_proven(shown),
         )
@@ -330,10 +314,6 @@ class ProbeWorker:
         has_own = has_own_rules(self.pod, self.container, behaviour)
         may_come = has_own and bool(self.container.restartPolicyRules)
         return not is_last or may_come or pods.is_sidecar(self.container)
-
-    def _is_deleting(self) -> bool:
-        """Whether the pod's deletion was asked for, as its latest update says."""
-        return pods.deletion_asked(self.pod)
 
 
 def bare_id(container_id: str | None) -> str:

@@ -4,7 +4,7 @@ Both tables are tried from the top, and the first row that fits decides. `STATES
 and by what was said before, `REFUSALS` by what comes of a start that could not be made.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -26,6 +26,7 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.api.restart_policy import should_restart
 from kubelet_reference.status.reason_cache import ReasonCache
+from kubelet_reference.util.decision_table import Row, Table
 from kubelet_reference.util.versions import Behaviour
 
 
@@ -56,22 +57,13 @@ class Seen(msgspec.Struct, frozen=True):
     before: Before
 
 
-@dataclass(frozen=True, slots=True)
-class StateRow:
-    """A row of the table: where `when` holds, `says` is what the status says."""
-
-    name: str
-    when: Callable[[Seen], bool]
-    says: Shown
-
-
-STATES = (
-    StateRow("first sight", lambda s: s.state is None and s.before is Before.NOTHING, Shown.NEW),
-    StateRow("ended and gone", lambda s: s.state is None and s.before is Before.TERMINATED, Shown.AS_BEFORE),
-    StateRow("vanished", lambda s: s.state is None and s.before is Before.RUNNING, Shown.VANISHED),
-    StateRow("not made yet", lambda s: s.state is None, Shown.WAITS),
-    StateRow("lost", lambda s: s.state is ContainerState.UNKNOWN and s.before is Before.RUNNING, Shown.LOST),
-    StateRow("on record", lambda _: True, Shown.RECORD),
+STATES = Table[Seen, Row[Seen, Shown]](
+    Row("first sight", lambda s: s.state is None and s.before is Before.NOTHING, Shown.NEW),
+    Row("ended and gone", lambda s: s.state is None and s.before is Before.TERMINATED, Shown.AS_BEFORE),
+    Row("vanished", lambda s: s.state is None and s.before is Before.RUNNING, Shown.VANISHED),
+    Row("not made yet", lambda s: s.state is None, Shown.WAITS),
+    Row("lost", lambda s: s.state is ContainerState.UNKNOWN and s.before is Before.RUNNING, Shown.LOST),
+    Row("on record", lambda _: True, Shown.RECORD),
 )
 
 
@@ -84,31 +76,22 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedRow:
-    """A row of the table: whether the container waits for the failure, and its end becomes lastState."""
+class RefusedRow(Row[Refused, bool]):
+    """Whether the container waits for the failure (`then`), and its end becomes lastState."""
 
-    name: str
-    when: Callable[[Refused], bool]
-    waits: bool = True
     end_is_last: bool = False
 
 
-REFUSALS = (
-    RefusedRow("not due", lambda r: not r.due, waits=False),
-    RefusedRow("ended", lambda r: r.ended, end_is_last=True),
-    RefusedRow("not ended", lambda _: True),
+REFUSALS = Table[Refused, RefusedRow](
+    RefusedRow("not due", lambda r: not r.due, then=False),
+    RefusedRow("ended", lambda r: r.ended, then=True, end_is_last=True),
+    RefusedRow("not ended", lambda _: True, then=True),
 )
 
 
 def shown(state: ContainerState | None, before: ContainerStatus | None) -> Shown:
     """What the status says of a container with a record in that state, and of which that was said before."""
-    seen = Seen(state, _said(before))
-    return next(row.says for row in STATES if row.when(seen))
-
-
-def refused_row(refused: Refused) -> RefusedRow:
-    """The row that decides."""
-    return next(row for row in REFUSALS if row.when(refused))
+    return STATES.row(Seen(state, _said(before))).then
 
 
 def _said(before: ContainerStatus | None) -> Before:
@@ -234,8 +217,8 @@ class ContainerStatusRules:
         record = now.records.newest(container.name)
         due = should_restart(now.pod, container, record, now.behaviour)
         ended = status.state is not None and status.state.terminated is not None
-        row = refused_row(Refused(due, ended))
-        if not row.waits:
+        row = REFUSALS.row(Refused(due, ended))
+        if not row.then:
             return status
         last = status.state if row.end_is_last else status.lastState
         return replace(status, state=_waiting(failure.reason, failure.message), lastState=last)

@@ -5,8 +5,7 @@ decide: `PHASES` is tried from the top, and the first row that fits gives the ph
 containers have no part in it (PHASE-01).
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import msgspec
 from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
@@ -19,6 +18,7 @@ from kubelet_reference.api.restart_policy import (
     restarts_after,
     rule_for,
 )
+from kubelet_reference.util.decision_table import Row, Table
 from kubelet_reference.util.versions import Behaviour
 
 
@@ -39,49 +39,34 @@ class Counts(msgspec.Struct, frozen=True):
     doomed_init: int = 0
     """Init containers that have failed and never restart."""
     pending_sidecar: int = 0
-    unknown: int = 0
     waiting: int = 0
     running: int = 0
     stopped: int = 0
     succeeded: int = 0
 
     @property
-    def all_stopped(self) -> bool:
-        """Something stopped, nothing runs, and nothing is unknown."""
-        return self.stopped > 0 and self.running == 0 and self.unknown == 0
-
-    @property
     def all_succeeded(self) -> bool:
-        """All stopped, each with exit code 0, and none of them waits to run again."""
-        return self.all_stopped and self.stopped == self.succeeded
+        """What stopped did so with exit code 0, and none of it waits to run again."""
+        return self.stopped == self.succeeded
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseRow:
-    """A row of the table: where `when` holds, the phase is `phase`."""
-
-    name: str
-    when: Callable[[Counts], bool]
-    phase: str
-
-
-PHASES = (
-    PhaseRow("P1", lambda c: c.doomed_init > 0, pods.FAILED),
-    PhaseRow("P1a", lambda c: c.begins_anew, pods.PENDING),
-    PhaseRow("P2", lambda c: c.pending_init > 0, pods.PENDING),
-    PhaseRow("P3", lambda c: c.pending_sidecar > 0 and not c.app_was_up, pods.PENDING),
-    PhaseRow("P4", lambda c: c.waiting > 0, pods.PENDING),
-    PhaseRow("P5", lambda c: c.running > 0 and c.unknown == 0, pods.RUNNING),
-    PhaseRow("P6", lambda c: c.final and c.all_succeeded, pods.SUCCEEDED),
-    PhaseRow("P7", lambda c: c.final and c.all_stopped, pods.FAILED),
-    PhaseRow("P7a", lambda c: c.own_policies and c.all_stopped and c.coming_again > 0, pods.RUNNING),
-    PhaseRow("P7b", lambda c: c.own_policies and c.all_succeeded, pods.SUCCEEDED),
-    PhaseRow("P7c", lambda c: c.own_policies and c.all_stopped, pods.FAILED),
-    PhaseRow("P8", lambda c: c.all_stopped and c.policy == pods.ALWAYS, pods.RUNNING),
-    PhaseRow("P9", lambda c: c.all_succeeded, pods.SUCCEEDED),
-    PhaseRow("P10", lambda c: c.all_stopped and c.policy == pods.NEVER, pods.FAILED),
-    PhaseRow("P11", lambda c: c.all_stopped, pods.RUNNING),
-    PhaseRow("P12", lambda _: True, pods.PENDING),
+PHASES = Table[Counts, Row[Counts, str]](
+    Row("P1", lambda c: c.doomed_init > 0, pods.FAILED),
+    Row("P1a", lambda c: c.begins_anew, pods.PENDING),
+    Row("P2", lambda c: c.pending_init > 0, pods.PENDING),
+    Row("P3", lambda c: c.pending_sidecar > 0 and not c.app_was_up, pods.PENDING),
+    Row("P4", lambda c: c.waiting > 0, pods.PENDING),
+    Row("P5", lambda c: c.running > 0, pods.RUNNING),
+    # From here on all app containers have stopped.
+    Row("P6", lambda c: c.final and c.all_succeeded, pods.SUCCEEDED),
+    Row("P7", lambda c: c.final, pods.FAILED),
+    Row("P7a", lambda c: c.own_policies and c.coming_again > 0, pods.RUNNING),
+    Row("P7b", lambda c: c.own_policies and c.all_succeeded, pods.SUCCEEDED),
+    Row("P7c", lambda c: c.own_policies, pods.FAILED),
+    Row("P8", lambda c: c.policy == pods.ALWAYS, pods.RUNNING),
+    Row("P9", lambda c: c.all_succeeded, pods.SUCCEEDED),
+    Row("P10", lambda c: c.policy == pods.NEVER, pods.FAILED),
+    Row("P11", lambda _: True, pods.RUNNING),
 )
 
 
@@ -92,8 +77,7 @@ def pod_phase(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating:
     the exit codes alone, unless the pod is static (PHASE-14, STATIC-21).
     """
     final = terminating and behaviour.terminal_phase_before_deletion
-    counts = count(pod, status, behaviour, final=final)
-    return next(row.phase for row in PHASES if row.when(counts))
+    return PHASES.row(count(pod, status, behaviour, final=final)).then
 
 
 def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool = False) -> Counts:
@@ -162,13 +146,10 @@ def _exit_code(status: ContainerStatus | None) -> int | None:
 
 def _as_sidecar(status: ContainerStatus | None) -> Iterator[str]:
     """One that ended says nothing of the pod, and nor does one that waits to come again (SIDECAR-19)."""
-    if status is None:
-        yield "unknown"
-    elif _exit_code(status) is None:
-        now = _now(status)
-        if now != "running" or not status.started:
+    if _exit_code(status) is None:
+        if status is None or not status.started or _now(status) != "running":
             yield "pending_sidecar"
-        yield now
+        yield _now(status)
 
 
 def _as_app(
@@ -188,8 +169,5 @@ def _as_app(
 
 def _now(status: ContainerStatus | None) -> str:
     """What a container that has not ended does."""
-    if status is None or status.state is None:
-        return "unknown"
-    if status.state.running is not None:
-        return "running"
-    return "unknown" if status.state.waiting is None else "waiting"
+    state = status.state if status is not None else None
+    return "waiting" if state is None or state.running is None else "running"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubelet_conformance.contracts.tables.stop import STOPS, Graces, Situation, stop_timeouts
+from kubelet_conformance.contracts.tables.stop import Graces, Situation, stop_row, stop_timeouts
 
 OLD, NEW = (1, 26), (1, 32)
 GRACES = Graces(spec=30, asked=12, probe=50)
@@ -21,14 +21,12 @@ GRACES = Graces(spec=30, asked=12, probe=50)
         ("postStart failed", 30, (30, 30, 23, 23)),
         ("probe failed", 50, (50, 50, 43, 43)),
         ("probe failed for good", 30, (30, 30, 23, 23)),
-        ("evicted softly", 12, (12, 12, 12, 5)),
-        ("shut down", 12, (12, 12, 12, 5)),
         ("lost record", 12, (12, 12, 5, 5)),
     ],
 )
 def test_each_row(situation: Situation, base: int, timeouts: tuple[int, ...]) -> None:
     """Base, and the timeout in 1.26 and 1.32, at once and after a preStop hook of 7 s."""
-    row = STOPS[situation]
+    row = stop_row(situation)
     found = [stop_timeouts(row, base, waited, v) for waited in ((0, 0), (7, 7)) for v in (OLD, NEW)]
 
     assert row.seconds(GRACES) == base

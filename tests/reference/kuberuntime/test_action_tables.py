@@ -5,16 +5,8 @@ from itertools import product
 import pytest
 
 from kubelet_reference.api.records import ContainerState, SandboxRecord
-from kubelet_reference.api.restart_policy import RESTARTS, Last, RestartRow
-from kubelet_reference.kuberuntime.actions.pod_actions import (
-    NEW_SANDBOX,
-    RUNNING,
-    Next,
-    Running,
-    Stopped,
-    next_of,
-    row_of,
-)
+from kubelet_reference.api.restart_policy import RESTARTS, Last
+from kubelet_reference.kuberuntime.actions.pod_actions import NEW_SANDBOX, RUNNING, Next, Running, Stopped
 from kubelet_reference.kuberuntime.actions.sandbox_changed import SANDBOXES, Sandboxes
 
 READY = SandboxRecord("s1", 0, 1, ready=True, ips=("10.88.0.2",))
@@ -36,38 +28,35 @@ LAST = {
 }
 
 
-@pytest.mark.parametrize("row", RESTARTS, ids=lambda row: row.name)
-def test_each_row_of_containers_that_do_not_run_decides(row: RestartRow) -> None:
+def test_each_row_of_containers_that_do_not_run_decides() -> None:
     """Each row is the first that fits the container it is for."""
-    last = LAST[row.name]
-
-    assert next(one for one in RESTARTS if one.when(last)) is row
+    assert [RESTARTS.row(LAST[row.name]) for row in RESTARTS] == list(RESTARTS)
 
 
 def test_every_row_of_running_containers_decides() -> None:
     """Each reason alone stops a container, all together the first does, and none keeps it."""
     alone = [
-        row_of(Running(has_changed=True)),
-        row_of(Running(liveness_failed=True)),
-        row_of(Running(startup_failed=True)),
-        row_of(Running(needs_restart_to_resize=True)),
+        RUNNING.row(Running(has_changed=True)),
+        RUNNING.row(Running(liveness_failed=True)),
+        RUNNING.row(Running(startup_failed=True)),
+        RUNNING.row(Running(needs_restart_to_resize=True)),
+        RUNNING.row(Running()),
     ]
 
-    assert tuple(alone) == RUNNING
-    assert row_of(Running(*[True] * 4)) is RUNNING[0]
-    assert row_of(Running()) is None
+    assert alone == list(RUNNING)
+    assert RUNNING.row(Running(*[True] * 4)) is alone[0]
 
 
 def test_every_row_of_stopped_pods_decides() -> None:
     """Of all situations each row decides some, and only what is left to run brings a sandbox."""
     every = [Stopped(*facts) for facts in product((False, True), repeat=4)]
-    first = [next(row for row in NEW_SANDBOX if row.when(one)) for one in every]
+    first = [NEW_SANDBOX.row(one) for one in every]
 
     assert {row.name for row in first} == {row.name for row in NEW_SANDBOX}
     for one in every:
         gone = one.had_its_run or (one.initialized and not one.has_more)
 
-        assert (next_of(one) is Next.NOTHING) is gone
+        assert (NEW_SANDBOX.row(one).then is Next.NOTHING) is gone
 
 
 @pytest.mark.parametrize(
@@ -85,4 +74,4 @@ def test_every_row_of_sandboxes_decides(known: tuple[SandboxRecord, ...], host: 
     """Each row is the first that fits somewhere."""
     found = Sandboxes(known, host)
 
-    assert next(row for row in SANDBOXES if row.when(found)).name == name
+    assert SANDBOXES.row(found).name == name

@@ -10,9 +10,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.results import KillReason
 from kubelet_reference.kuberuntime.container import stop_timeout as table
 from kubelet_reference.kuberuntime.container.stop_timeout import (
-    BaseRow,
-    Graces,
-    TimeoutRow,
+    Override,
     base_grace,
     hook_grace,
     stop_timeout,
@@ -66,26 +64,11 @@ HOOKS = [
 # fmt: on
 
 
-@pytest.mark.parametrize("row", table.BASES, ids=lambda row: row.name)
-def test_each_base_counts(row: BaseRow) -> None:
-    """Each row is the first that knows of seconds where nobody gave what the rows above it ask for."""
-    graces = {
-        "the deletion's": Graces(30, 10, 60),
-        "the probe's": Graces(30, None, 60),
-        "the spec's": Graces(30),
-    }[row.name]
-
-    assert next(one for one in table.BASES if one.seconds(graces) is not None) is row
-
-
-@pytest.mark.parametrize("row", table.TIMEOUTS, ids=lambda row: row.name)
-def test_each_timeout_counts(row: TimeoutRow) -> None:
+def test_each_timeout_counts() -> None:
     """Each row is the first that fits its override."""
-    override, final = {"no override": (None, True), "it is final": (5, True), "it is a base": (5, False)}[
-        row.name
-    ]
+    overrides = (Override(None, is_final=True), Override(5, is_final=True), Override(5, is_final=False))
 
-    assert next(one for one in table.TIMEOUTS if one.when(override, final)) is row
+    assert [table.TIMEOUTS.row(one) for one in overrides] == list(table.TIMEOUTS)
 
 
 @pytest.mark.parametrize(

@@ -157,32 +157,15 @@ async def test_first_create_is_no_restart(bench: Bench) -> None:
 
 @run_by(on_bench)
 async def test_pod_that_only_the_runtime_knows(bench: Bench) -> None:
-    """An orphan is killed by what the runtime lists of it, then forgotten (WORK-24, WORK-25)."""
+    """An orphan is killed by what the runtime lists of it, then forgotten (WORK-24)."""
     orphan = ListedPod("u9", "lost", "default")
-    bench.workers.update_pod(Update(UpdateKind.SYNC, running=orphan))
-    await bench.let(1)
-    ignored = bench.kinds
     bench.workers.update_pod(Update(UpdateKind.KILL, running=orphan))
     during = bench.workers.sync_known_pods([])
     await bench.let(1)
 
-    assert ignored == []
     assert during["u9"].state is State.TERMINATING
     assert bench.kinds == ["runtime"]
     assert bench.workers.sync_known_pods([]) == {}
-
-
-@run_by(on_bench)
-async def test_orphan_whose_spec_is_known(bench: Bench) -> None:
-    """If the kubelet knows the spec after all, the pod is ended by it, with its own grace (WORK-26)."""
-    bench.tell(a_pod(grace=20), UpdateKind.CREATE)
-    await bench.let(1)
-    listed = ListedPod("u1", "web", "default")
-    bench.workers.update_pod(Update(UpdateKind.KILL, running=listed))
-    await bench.let(1)
-
-    assert bench.kinds == ["sync", "terminating", "terminated"]
-    assert bench.syncer.rounds[1].grace == 20
 
 
 def test_over_before_it_was_seen() -> None:

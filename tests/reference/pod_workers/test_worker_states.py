@@ -19,7 +19,7 @@ from kubelet_reference.util.versions import Behaviour
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "pod-worker.md"
 LIFE = [State.WAITING, State.SYNC, State.TERMINATING, State.TERMINATED, State.FINISHED]
-UPDATES = [Event.CREATE, Event.UPDATE, Event.TERMINATE, Event.RUNTIME_KILL]
+UPDATES = [Event.UPDATE, Event.TERMINATE]
 WITH_ROUNDS = [State.SYNC, State.TERMINATING, State.TERMINATED]
 
 
@@ -64,8 +64,8 @@ def test_who_waits_for_a_kill_is_released(row: Row) -> None:
 def test_first_row_that_holds_counts() -> None:
     """A row with a condition comes before the one for all other cases."""
     table = WorkerTable()
-    static = table.find(State.NONE, Event.CREATE, lambda guard: guard is Guard.STATIC)
-    other = table.find(State.NONE, Event.CREATE, lambda _: False)
+    static = table.find(State.NONE, Event.UPDATE, lambda guard: guard is Guard.STATIC)
+    other = table.find(State.NONE, Event.UPDATE, lambda _: False)
 
     assert static is not None
     assert other is not None

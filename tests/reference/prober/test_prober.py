@@ -172,18 +172,6 @@ async def test_no_outcome_changes_nothing(bench: Bench) -> None:
 
 
 @run_by(on_bench)
-async def test_a_worker_sees_the_deletion_in_the_latest_pod(bench: Bench) -> None:
-    """A worker does not keep to the pod that it was started with (K8S-107473)."""
-    bench.statuses["u"] = shown(started=True)
-    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1}))
-    await bench.let(0.5)
-    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1}, deleted=True))
-    await bench.let(3)
-
-    assert bench.moments() == [0]
-
-
-@run_by(on_bench)
 async def test_a_stopped_worker_publishes_nothing_more(bench: Bench) -> None:
     """A probe under way goes on, but its outcome is thrown away (PROBE-12)."""
     bench.seconds = 5

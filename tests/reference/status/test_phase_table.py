@@ -80,12 +80,6 @@ def phase(
         pytest.param("Never", {}, ["again 0"], "Failed", id="P10-waits-after-0"),
         pytest.param("OnFailure", {}, ["exit 0", "exit 1"], "Running", id="P11"),
         pytest.param("OnFailure", {}, ["again 0"], "Running", id="P11-waits-after-0"),
-        pytest.param("Always", {}, ["running", "missing"], "Pending", id="P12-missing"),
-        pytest.param("Always", {}, ["running", "empty"], "Pending", id="P12-empty"),
-        pytest.param("Never", {}, ["exit 0", "missing"], "Pending", id="P12-one-ended"),
-        pytest.param("Never", {"sc": "missing"}, ["running"], "Pending", id="P12-sidecar-missing"),
-        pytest.param("Never", {"sc": "empty"}, ["running"], "Pending", id="P12-sidecar-empty"),
-        pytest.param("Never", {}, [], "Pending", id="P12-no-containers"),
     ],
 )
 def test_row(policy: str, inits: dict[str, str], apps: list[str], expected: str) -> None:

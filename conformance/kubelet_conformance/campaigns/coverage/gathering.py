@@ -2,12 +2,14 @@
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from kubelet_conformance.campaigns.coverage.decisions import decision_rows, decisions, forget_decisions
 from kubelet_conformance.campaigns.declared import declared_witnesses
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.verdicts import Verdict
@@ -65,17 +67,40 @@ class Gathered:
         )
 
 
-def gather(begin: Callable[[str], None] = lambda _: None) -> list[Gathered]:
-    """What every contract of the catalogue rests on, in its order; calls `begin` with each scenario."""
-    counts = runtime_counts()
-    for name, counted in _played(list(every_scenario())):
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What all scenarios together come to.
+
+    Attributes:
+        contracts: what each contract of the catalogue rests on, in its order.
+        decisions: how often each row of a decision table decided, 0 where none did.
+    """
+
+    contracts: Sequence[Gathered]
+    decisions: Counts
+
+    @property
+    def untaken(self) -> tuple[str, ...]:
+        """The rows that no scenario makes decide."""
+        return tuple(name for name, times in self.decisions.items() if not times)
+
+
+def gather(begin: Callable[[str], None] = lambda _: None) -> Coverage:
+    """Play all scenarios; calls `begin` with the name of each."""
+    counts, decided = runtime_counts(), Counter[str]()
+    for name, (counted, rows) in _played(list(every_scenario())):
         begin(name)
         counts[name] = counted
-    return gathered_from(counts)
+        decided.update(rows)
+    return coverage_of(counts, decided)
 
 
-def gathered_from(counts: Mapping[str, Counts]) -> list[Gathered]:
-    """What every contract rests on, by the counts of each scenario and runtime scenario, by name."""
+def coverage_of(counts: Mapping[str, Counts], decided: Counter[str]) -> Coverage:
+    """What it comes to how often scenarios, by name, exercise contracts, and how often each row decided."""
+    return Coverage(_gathered(counts), {name: decided[name] for name in decision_rows()})
+
+
+def _gathered(counts: Mapping[str, Counts]) -> list[Gathered]:
     witnesses, bugs = declared_witnesses(), declared_bugs()
     return [
         Gathered(
@@ -88,20 +113,21 @@ def gathered_from(counts: Mapping[str, Counts]) -> list[Gathered]:
     ]
 
 
-def _played(names: Sequence[str]) -> Iterator[tuple[str, Counts]]:
-    """What each scenario exercises, as the version that it is meant for; on all cores."""
+def _played(names: Sequence[str]) -> Iterator[tuple[str, tuple[Counts, Counts]]]:
+    """What each scenario exercises and decides, as the version that it is meant for; on all cores."""
     workers = min(os.cpu_count() or 1, len(names))
     with ProcessPoolExecutor(workers) as pool:
         yield from zip(names, pool.map(_count, names, chunksize=_CHUNK), strict=True)
 
 
-def _count(name: str) -> Counts:
+def _count(name: str) -> tuple[Counts, Counts]:
+    forget_decisions()
     with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
         contracts = every_contract().values()
         played = play(
             every_scenario()[name], name, open_stage(Choice()), contracts, Path(folder, "trace.jsonl")
         )
-    return kept_counts(played)
+    return kept_counts(played), decisions()
 
 
 def kept_counts(played: Played) -> Counts:

@@ -6,13 +6,18 @@ from typing import Any
 
 from rich.console import Console
 
-from kubelet_conformance.campaigns.coverage.gathering import Gathered
+from kubelet_conformance.campaigns.coverage.gathering import Coverage, Gathered
 from kubelet_conformance.reports.catalogue import Fate
 
 
-def coverage_report(every: Sequence[Gathered]) -> dict[str, Any]:
-    """What contracts rest on, for programs."""
-    return {"schema": 1, "totals": totals(every), "contracts": [_contract_report(each) for each in every]}
+def coverage_report(found: Coverage) -> dict[str, Any]:
+    """What contracts rest on and how often each row of a decision table decided, for programs."""
+    return {
+        "schema": 1,
+        "totals": totals(found.contracts),
+        "contracts": [_contract_report(each) for each in found.contracts],
+        "decisions": dict(found.decisions),
+    }
 
 
 def totals(every: Sequence[Gathered]) -> dict[str, int]:
@@ -37,15 +42,20 @@ def _contract_report(each: Gathered) -> dict[str, Any]:
     }
 
 
-def print_coverage(every: Sequence[Gathered], console: Console) -> None:
-    """One line a contract, more where it lacks something, then the totals."""
+def print_coverage(found: Coverage, console: Console) -> None:
+    """One line a contract, then the rows of decision tables that were never taken, then the totals."""
+    every = found.contracts
     wide = max((len(each.entry.row.id) for each in every), default=0)
     for each in every:
         head = f"{each.entry.row.id:{wide}}  {each.entry.fate:11}"
         console.print(f"{head}  {'; '.join(_parts(each))}", style="red" if each.gaps else "", soft_wrap=True)
+    for name in found.untaken:
+        console.print(f"NEVER TAKEN: {name}", style="red", soft_wrap=True)
     counts = totals(every)
     summary = ", ".join(f"{counts[fate.value]} {fate}" for fate in Fate)
     console.print(f"\n{len(every)} contracts: {summary}; {counts['with_gaps']} lack something", style="bold")
+    rows = len(found.decisions)
+    console.print(f"{rows} rows of decision tables: {rows - len(found.untaken)} taken", style="bold")
 
 
 def _parts(each: Gathered) -> Iterator[str]:

@@ -140,8 +140,8 @@ class _Sent(Note):
     """The last manifest of each API pod, by UID."""
 
     by_uid: dict[str, bytes] = {}
-    latest: tuple[bytes | None, bytes] | None = None
-    """The latest manifest of a pod and the one before; None where that is not known."""
+    latest: tuple[bytes, bytes] | None = None
+    """The manifest of a pod before the latest, and that; None where the pod is new or they are not known."""
     seq: int = 0
 
 
@@ -155,7 +155,8 @@ def _take_manifest(m: Moment) -> _Sent:
         sent.by_uid.pop(getattr(m.record, "uid", ""), None)
     elif record.source == "api" and m.manifest.metadata.uid:
         uid, new = m.manifest.metadata.uid, bytes(record.pod)
-        sent.latest = sent.by_uid.get(uid), new
+        old = sent.by_uid.get(uid)
+        sent.latest = None if old is None else (old, new)
         sent.by_uid[uid] = new
     return sent
 
@@ -164,14 +165,12 @@ def _changed(m: Moment) -> tables.Change | None:
     """Take a manifest in, and say what it changed; None where that is not known."""
     latest = _take_manifest(m).latest
     return (
-        tables.CHANGES.decide(tables.ManifestChange(*(_parts(raw) for raw in latest)))
+        tables.CHANGES.decide(
+            tables.ManifestChange(*(tables.manifest_parts(msgspec.json.decode(raw)) for raw in latest))
+        )
         if latest is not None
         else None
     )
-
-
-def _parts(raw: bytes | None) -> tables.ManifestParts | None:
-    return None if raw is None else tables.manifest_parts(msgspec.json.decode(raw))
 
 
 class _Failure(Note):
@@ -197,7 +196,7 @@ def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Finding
         return None
     if worker_waits(pod) or spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
         return None
-    if _changed(m) not in {"nothing", "reconciled"}:
+    if _changed(m) != "reconciled":
         return None
     begun = m.t
     return answered(

@@ -17,7 +17,7 @@ from kubelet_conformance.contracts.facts.sandbox import GONE, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import is_of_a_former_instance
 from kubelet_conformance.contracts.facts.status import terminal_phase_sent
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
-from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Graces, Situation
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, Graces, Situation, stop_row
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
 from kubelet_conformance.trace.format.manifests import RESTART_ALL, ContainerSpec
 from kubelet_conformance.trace.world.disruption import (
@@ -138,7 +138,7 @@ def _of_an_orphan(m: Moment) -> list[Reason]:
 
 def _reason(situation: Situation, cause: str, graces: Graces, seq: int = 0) -> Reason:
     """A reason for a stop, with the seconds that its row in the table makes of the graces."""
-    row = STOPS[situation]
+    row = stop_row(situation)
     return Reason(cause, row.seconds(graces), row.pod_goes, seq, situation)
 
 

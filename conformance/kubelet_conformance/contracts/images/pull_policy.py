@@ -12,7 +12,7 @@ from kubelet_conformance.contracts.facts.image import former_policies, may_follo
 from kubelet_conformance.contracts.facts.status import REFUSED
 from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.sandbox.config import never_updated
-from kubelet_conformance.contracts.tables.container import IMAGES, ImageSeen, ImageStep, Presence
+from kubelet_conformance.contracts.tables.container import IMAGES, ImageAct, ImageSeen
 from kubelet_conformance.contracts.tables.table import Row
 from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -130,7 +130,7 @@ def pull_policy_decides(m: Moment) -> Findings:
     policies = {spec.pull_policy for spec in specs} | former_policies(m, image)
     last = _followed(m, image)
     rows = [row for policy in sorted(policies) for row in _rows(m, policy, last)]
-    if all(row.then.step != "pull" for row in rows):
+    if all(row.then != "pull" for row in rows):
         return broken(
             f"{image} is pulled with the policy {', '.join(sorted(policies))}: {rows[0].why}", _seq(m, last)
         )
@@ -149,13 +149,13 @@ def _seq(m: Moment, last: ImageAnswer | None) -> int:
     return last.seq if last is not None else (m.pod.set_seq if m.pod is not None else 0)
 
 
-def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[Row[ImageSeen, ImageStep]]:
+def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[Row[ImageSeen, ImageAct]]:
     """What may be done with this policy, by what the runtime said last.
 
     An error is the business of IMAGE-06. Where a pod has to prove its right to an image, the trace does not
     show whether it has.
     """
-    present: Presence = "present" if policy != "Always" and last is not None and last.present else "absent"
+    present = last is not None and bool(last.present)
     checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
     sights = [ImageSeen(policy, present), *([ImageSeen(policy, present, unproven=True)] if checks else [])]
     return [IMAGES.row(each) for each in sights]

@@ -20,7 +20,6 @@ from kubelet_conformance.contracts.facts.timing import (
     RETRY_SLACK,
 )
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.tables.pod import ALLOWED, STAGES, Act, stage_seen
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.trace.format.bodies import (
     ListPodSandboxRequest,
@@ -334,9 +333,9 @@ def folders_outlast_the_containers(m: Moment) -> Findings:
     pod, below = _removed_of(m)
     if pod is None or not pod.born or below.count("/") > _DEPTH:
         return None
-    row = STAGES.row(stage_seen(pod))
-    act: Act = "remove volumes" if below else "remove folder"
-    if act not in ALLOWED[row.then]:
-        what = below or "the folder"
-        return broken(f"{what} of {pod.name}, which is {row.then}, is removed: {row.why}", pod.set_seq)
+    runs = any(container.state == "running" for container in pod.every_container())
+    is_over = not pod.wanted or pod.termination is not None or pod.finished or pods.at_its_end(pod)
+    if runs or not is_over:
+        why = "something of it runs" if runs else "it was not asked to terminate"
+        return broken(f"{below or 'the folder'} of {pod.name} is removed: {why}", pod.set_seq)
     return KEPT if pod.containers else None

@@ -17,7 +17,6 @@ from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_en
 from kubelet_conformance.contracts.facts.timing import REACTION, TOGETHER
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR, revives_a_sidecar
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
-from kubelet_conformance.contracts.tables.pod import SUCCESSORS, Stopped, Successor
 from kubelet_conformance.trace.world.kubelet_view import receives_events
 
 
@@ -76,13 +75,6 @@ def _made_container(pod: Pod) -> Container | None:
     return next((one for one in pod.every_container() if one.state != "removed"), None)
 
 
-def _successor(pod: Pod, *, more: bool = True) -> Successor:
-    """What follows on a sandbox of the pod that is of no more use."""
-    inits = pod.spec is not None and bool(pod.spec.init_containers)
-    made = _made_container(pod) is not None
-    return SUCCESSORS.decide(Stopped(pod.restart_policy, made, more, inits))
-
-
 @contract("SANDBOX-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def run_once_pod_is_not_run_again(_: Moment, pod: Pod) -> Findings:
     """When the sandbox of a pod with restartPolicy Never dies, it is stopped and not replaced.
@@ -92,7 +84,7 @@ def run_once_pod_is_not_run_again(_: Moment, pod: Pod) -> Findings:
     if not pod.born or pod.spec is None or pod.restart_policy != "Never" or not sandboxes.standing(pod):
         return None
     made = _made_container(pod)
-    if made is not None and _successor(pod) == "none":
+    if made is not None:
         return broken(f"a Never pod whose container {made.name} was made gets another sandbox", made.create)
     return KEPT
 
@@ -106,7 +98,7 @@ def sandbox_of_run_once_pod_is_stopped(m: Moment, pod: Pod, spec: PodSpec) -> Fi
         return None
     again = call("RunPodSandbox").where(of(pod))
     stop = call("StopPodSandbox").where(of(pod))
-    over = _successor(pod) == "none"
+    over = _made_container(pod) is not None
     return answered(
         by=stop if over else again,
         not_before=again if over else None,
@@ -147,8 +139,7 @@ def finished_pod_gets_no_replacement(_: Moment, pod: Pod) -> Findings:
         return None
     names = [spec.name for spec in pod.spec.containers]
     newest = [recorded(pod, name) for name in names]
-    more = not all(one is not None and _succeeded(pod, one) for one in newest)
-    if _successor(pod, more=more) == "none":
+    if all(one is not None and _succeeded(pod, one) for one in newest):
         return broken("all its containers have succeeded, and another sandbox is run")
     return KEPT
 

@@ -14,8 +14,7 @@ from kubelet_conformance.contracts.facts.static_pod import (
     is_forgotten,
 )
 from kubelet_conformance.contracts.facts.timing import REACTION
-from kubelet_conformance.contracts.tables.container import Recorded
-from kubelet_conformance.contracts.tables.status import may_be_shown, said, shown
+from kubelet_conformance.contracts.tables.status import Recorded, may_be_shown, said, shown
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view, receives_events

@@ -270,6 +270,8 @@ def addresses_are_those_of_the_sandbox(m: Moment, pod: Pod, spec: PodSpec, statu
     if not status.qos_class or not has_host_ip:
         return broken("qosClass is missing" if not status.qos_class else "hostIP is missing")
     if spec.host_network:
+        if status.pod_ip in pod.note(_Addresses).first_t:
+            return None  # It had a network of its own before its manifest changed.
         if status.pod_ip not in {"", status.host_ip}:
             return broken(f"podIP is {status.pod_ip}, not the host's")
         return KEPT

@@ -42,9 +42,11 @@ def _judged(m: Moment, situation: Callable[[statuses.Written], bool]) -> Finding
     if is_old and now.before is not None and now.status.phase == now.before.phase:
         return _follows(now)
     expected, row = " or ".join(sorted(now.allowed)), now.row
-    if row.row == "P3" and (late := may_have_started(now.pod, now.status)):
+    if row.name == "P3" and (late := may_have_started(now.pod, now.status)):
         return starts_are_reported(late)
-    return broken(f"phase is {now.status.phase}, expected {expected}: {row.why} ({row.row})", now.pod.set_seq)
+    return broken(
+        f"phase is {now.status.phase}, expected {expected}: {row.why} ({row.name})", now.pod.set_seq
+    )
 
 
 def _follows(now: statuses.Written) -> Findings:
@@ -114,13 +116,13 @@ def end_does_not_wait_for_debugging(m: Moment, pod: Pod, container: Container, e
 @contract("PHASE-02", on=status(), needs=NEEDS)
 def unstarted_container_makes_pending(m: Moment) -> Findings:
     """A pod with an app container that waits and has never run is Pending, even if others run."""
-    return _judged(m, lambda now: now.row.row == "P4" and "waiting" in now.counts.apps)
+    return _judged(m, lambda now: now.row.name == "P4" and "waiting" in now.counts.apps)
 
 
 @unstarted_container_makes_pending.clause("all started", on=status())
 def started_containers_make_running(m: Moment) -> Findings:
     """A pod whose app containers have all been started, one of which runs, is Running."""
-    return _judged(m, lambda now: now.row.row == "P5")
+    return _judged(m, lambda now: now.row.name == "P5")
 
 
 @contract("PHASE-03", on=status(), needs=NEEDS)
@@ -137,7 +139,7 @@ def crash_loop_is_running(m: Moment) -> Findings:
 @contract("PHASE-05", on=STOPPED, needs=NEEDS)
 def always_never_succeeds(m: Moment) -> Findings:
     """A pod with policy Always whose containers have all stopped is Running, unless it is being deleted."""
-    return _judged(m, lambda now: now.row.row == "P8" and now.pod.termination is None)
+    return _judged(m, lambda now: now.row.name == "P8" and now.pod.termination is None)
 
 
 @contract("PHASE-06", on=STOPPED, needs=NEEDS)

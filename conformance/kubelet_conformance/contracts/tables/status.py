@@ -11,17 +11,16 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from kubelet_conformance.contract import ContainerStatus, PodSpec, PodStatus
-from kubelet_conformance.contracts.tables.container import Recorded
-from kubelet_conformance.contracts.tables.table import Row, Table
+from kubelet_conformance.contracts.tables.table import Row, Table, taken
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 
+Recorded: TypeAlias = Literal["created", "running", "exited", "unknown"]
+"""The state of a container's newest record, as the runtime reports it."""
 Said: TypeAlias = Literal["nothing", "waiting", "running", "terminated"]
 """The state that the status before had."""
 Shown: TypeAlias = Literal["waiting", "running", "terminated", "lost"]
 """What the status says now; `lost` is an invented end, which no record shows."""
 Seen: TypeAlias = Literal[
-    "missing",
-    "empty",
     "running",
     "starting",
     "ended well",
@@ -47,24 +46,6 @@ class StateSeen(NamedTuple):
 
 
 STATES = Table[StateSeen, tuple[Shown, ...]](
-    Row(
-        "C1",
-        lambda s: s.record == "none" and s.before in {"nothing", "waiting"},
-        ("waiting",),
-        "it has to be created",
-    ),
-    Row(
-        "C2",
-        lambda s: s.record == "none" and s.before == "terminated",
-        ("terminated", "waiting"),
-        "it stays ended till its start fails",
-    ),
-    Row(
-        "C3",
-        lambda s: s.record == "none",
-        ("waiting",),
-        "its record vanished, and it has to be created again",
-    ),
     Row("C4", lambda s: s.record == "created", ("waiting",), "it was created and never started"),
     Row("C5", lambda s: s.record == "running", ("running",), "it runs"),
     Row(
@@ -110,19 +91,21 @@ class CountRow(NamedTuple):
     counts: tuple[str, ...]
     why: str
 
+    @property
+    def name(self) -> str:
+        """The kind, and what its status says."""
+        return f"{self.kind}: {', '.join(self.seen)}"
+
 
 COUNTS: tuple[CountRow, ...] = (
-    CountRow("init", ("missing", "empty", "running", "starting", "waiting"), ("pending_init",), "has to end"),
+    CountRow("init", ("running", "starting", "waiting"), ("pending_init",), "has to end"),
     CountRow("init", ("ended badly", "again"), ("failed_init",), "ended, and not with 0"),
     CountRow("init", ("ended well", "again after 0"), (), "done"),
-    CountRow("sidecar", ("missing",), ("unknown",), "nothing is known of it"),
-    CountRow("sidecar", ("empty",), ("pending_sidecar", "unknown"), "nothing is known of its state"),
     CountRow("sidecar", ("running",), ("running",), "runs"),
     CountRow("sidecar", ("starting",), ("pending_sidecar", "running"), "runs, the next has to wait for it"),
     CountRow("sidecar", ("waiting",), ("pending_sidecar", "waiting"), "was never started"),
     CountRow("sidecar", ("ended well", "ended badly"), (), "an ended sidecar says nothing of the pod"),
     CountRow("sidecar", ("again after 0", "again"), (), "nor does one that comes again"),
-    CountRow("app", ("missing", "empty"), ("unknown",), "nothing is known of it"),
     CountRow("app", ("running", "starting"), ("running",), "runs"),
     CountRow("app", ("ended well",), ("stopped", "succeeded"), "ended with 0"),
     CountRow("app", ("ended badly",), ("stopped",), "ended otherwise"),
@@ -130,7 +113,7 @@ COUNTS: tuple[CountRow, ...] = (
     CountRow("app", ("waiting",), ("waiting",), "was never started"),
 )
 """What a container counts as."""
-_COUNTS = {(row.kind, seen): row.counts for row in COUNTS for seen in row.seen}
+_COUNTS = {(row.kind, seen): row for row in COUNTS for seen in row.seen}
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -146,7 +129,6 @@ class Counts(msgspec.Struct, frozen=True):
     pending_init: int = 0
     failed_init: int = 0
     pending_sidecar: int = 0
-    unknown: int = 0
     waiting: int = 0
     running: int = 0
     stopped: int = 0
@@ -154,8 +136,8 @@ class Counts(msgspec.Struct, frozen=True):
 
     @property
     def all_stopped(self) -> bool:
-        """Nothing runs, something has stopped, and nothing is unknown."""
-        return self.running == 0 and self.stopped > 0 and self.unknown == 0
+        """Nothing runs, and something has stopped."""
+        return self.running == 0 and self.stopped > 0
 
     @property
     def all_succeeded(self) -> bool:
@@ -178,29 +160,26 @@ PHASES = Table[Counts, str](
         "a sidecar is not up, and no app container has ever been",
     ),
     Row("P4", lambda c: c.waiting > 0, "Pending", "a container was never started"),
-    Row("P5", lambda c: c.running > 0 and c.unknown == 0, "Running", "a container runs"),
+    Row("P5", lambda c: c.running > 0, "Running", "a container runs"),
     Row("P6", lambda c: c.final and c.all_succeeded, "Succeeded", "terminated for good, all ended with 0"),
-    Row("P7", lambda c: c.final and c.all_stopped, "Failed", "terminated for good, not all with 0"),
-    Row("P8", lambda c: c.all_stopped and c.policy == "Always", "Running", "all ended and will come again"),
+    Row("P7", lambda c: c.final, "Failed", "terminated for good, not all with 0"),
+    Row("P8", lambda c: c.policy == "Always", "Running", "all ended and will come again"),
     Row("P9", lambda c: c.all_succeeded, "Succeeded", "all ended with 0 and stay so"),
-    Row("P10", lambda c: c.all_stopped and c.policy == "Never", "Failed", "all ended, not all with 0"),
-    Row("P11", lambda c: c.all_stopped, "Running", "what failed will come again"),
-    Row("P12", lambda _: True, "Pending", "something is unknown, or there is nothing"),
+    Row("P10", lambda c: c.policy == "Never", "Failed", "all ended, not all with 0"),
+    Row("P11", lambda _: True, "Running", "what failed will come again"),
 )
 """Which phase the counts amount to."""
 
 
 def seen(status: ContainerStatus | None) -> Seen:
-    """What a container's status says; None where there is none."""
+    """What a container's status says; without one, or without a state, it waits."""
     if status is None:
-        return "missing"
+        return "waiting"
     state, last = status.state, status.last_state.terminated
     if state.running is not None:
         return "running" if status.started else "starting"
     if state.terminated is not None:
         return "ended badly" if state.terminated.exit_code else "ended well"
-    if state.waiting is None:
-        return "empty"
     if last is None:
         return "waiting"
     return "again" if last.exit_code else "again after 0"
@@ -219,8 +198,16 @@ def count(spec: PodSpec, status: PodStatus, *, final: bool = False) -> Counts:
         inits = {s.name: s for s in status.init_container_statuses or ()}
         inits_seen = [(_kind(one), seen(inits.get(one.name))) for one in spec.init_containers]
     up = [s for s in apps.values() if s.state.running or s.state.terminated]
-    start = Counts(policy=spec.restart_policy, final=final, apps=tuple(apps_seen), app_was_up=bool(up))
+    every = [*[("app", one) for one in apps_seen], *inits_seen]
+    taken.update(_COUNTS[one] for one in every)
+    start = Counts(policy=_policy(spec), final=final, apps=tuple(apps_seen), app_was_up=bool(up))
     return _counted(start, tuple(inits_seen))
+
+
+def _policy(spec: PodSpec) -> str:
+    """The policy of the app containers: one of their own, if all have the same and nothing but that."""
+    own = {None if one.restart_policy_rules else one.restart_policy for one in spec.containers}
+    return (own.pop() if len(own) == 1 else None) or spec.restart_policy
 
 
 @lru_cache(maxsize=1024)
@@ -228,6 +215,6 @@ def _counted(start: Counts, inits: tuple[tuple[Counted, Seen], ...]) -> Counts:
     """The counts with the numbers filled in; cached, as pods of a few forms come by the thousand."""
     found: dict[str, int] = {}
     for one in (*[("app", one) for one in start.apps], *inits):
-        for name in _COUNTS[one]:
+        for name in _COUNTS[one].counts:
             found[name] = found.get(name, 0) + 1
     return msgspec.structs.replace(start, **found)

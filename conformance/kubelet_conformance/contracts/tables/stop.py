@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from kubelet_conformance.contract.applicability import ByVersion, Version
+from kubelet_conformance.contracts.tables.table import taken
 
 MINIMUM_GRACE = 2
 """Least timeout of a StopContainer (kuberuntime_container.go)."""
@@ -22,8 +23,6 @@ Situation = Literal[
     "postStart failed",
     "probe failed",
     "probe failed for good",
-    "evicted softly",
-    "shut down",
     "lost record",
 ]
 Base = Literal["asked", "one", "spec", "probe", "recorded"]
@@ -39,9 +38,9 @@ class Graces(NamedTuple):
 
 
 class StopRow(NamedTuple):
-    """In `situation` a kill starts from `base`; where the whole `pod` goes its worker hands that down."""
+    """In situation `name` a kill starts from `base`; where the whole pod goes its worker hands it down."""
 
-    situation: Situation
+    name: Situation
     base: Base
     what_goes: Literal["pod", "container"]
     why: str
@@ -58,7 +57,7 @@ class StopRow(NamedTuple):
         return found.get(self.base, graces.spec if graces.probe is None else graces.probe)
 
 
-_ROWS = (
+STOPS = (
     StopRow("deleted", "asked", "pod", "a deletion, or the removal of a manifest, ends the whole pod"),
     StopRow("orphan", "one", "pod", "no source knows the pod"),
     StopRow("ended", "spec", "container", "the pod has come to its end, and something still runs"),
@@ -74,13 +73,18 @@ _ROWS = (
         "container",
         "its probe gave it up, and the pod ends with it",
     ),
-    StopRow("evicted softly", "asked", "pod", "the node is short of something"),
-    StopRow("shut down", "asked", "pod", "the node is shut down"),
     StopRow(
         "lost record", "recorded", "container", "only a record of unknown state is left, with its annotations"
     ),
 )
-STOPS: dict[Situation, StopRow] = {row.situation: row for row in _ROWS}
+_ROWS: dict[Situation, StopRow] = {row.name: row for row in STOPS}
+
+
+def stop_row(situation: Situation) -> StopRow:
+    """The row of the situation."""
+    row = _ROWS[situation]
+    taken[row] += 1
+    return row
 
 
 def stop_timeouts(row: StopRow, base: int, waited: tuple[int, int], version: Version | None) -> range:

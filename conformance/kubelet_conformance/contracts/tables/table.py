@@ -1,6 +1,7 @@
 """A decision table: rows are tried from the top, the first that fits decides, and each says why."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -10,12 +11,15 @@ S = TypeVar("S")
 T = TypeVar("T")
 """What is decided."""
 
+taken: Counter[Hashable] = Counter()
+"""How often each row of any table has decided in this process; for the coverage of the tables."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row(Generic[S, T]):
     """Where `when` holds, `then` is what is decided."""
 
-    row: str
+    name: str
     when: Callable[[S], bool]
     then: T
     why: str
@@ -27,11 +31,18 @@ class Table(Generic[S, T]):
     def __init__(self, *rows: Row[S, T], remembered: int = 0) -> None:
         """`remembered` is how many answers are kept: for what is asked often and can be hashed."""
         self._rows = rows
-        self.row: Callable[[S], Row[S, T]] = lru_cache(remembered)(self._first) if remembered else self._first
-        """The row that decides."""
+        self._find: Callable[[S], Row[S, T]] = (
+            lru_cache(remembered)(self._first) if remembered else self._first
+        )
 
     def __iter__(self) -> Iterator[Row[S, T]]:
         return iter(self._rows)
+
+    def row(self, seen: S) -> Row[S, T]:
+        """The row that decides."""
+        row = self._find(seen)
+        taken[row] += 1
+        return row
 
     def decide(self, seen: S) -> T:
         """What the row that decides says."""

@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.facts.container import last_read_as
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import runs_probe
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
-from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, stop_timeouts
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, stop_row, stop_timeouts
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import Handler, Probe
@@ -50,7 +50,7 @@ def grace_and_hook_are_read_back(m: Moment, container: Container) -> Findings:
             f"container {container.name} is stopped without its preStop hook", container.started_seq
         )
     waited = m.t - hook.call.t if hook is not None else 0.0
-    row, got = STOPS["lost record"], m.request(StopContainerRequest).timeout
+    row, got = stop_row("lost record"), m.request(StopContainerRequest).timeout
     if got not in stop_timeouts(row, int(grace), (0, math.ceil(waited + ROUNDING)), m.kubernetes):
         return broken(f"expected what {waited:.1f} s leave of its grace of {grace} s, got {got}")
     return KEPT

@@ -13,7 +13,7 @@ from kubelet_conformance.contract.patterns import call, deleted, done, exited, f
 from kubelet_conformance.contracts.facts import kills
 from kubelet_conformance.contracts.facts.pod import has_pre_stop, hook_command, may_be_unknown, runs_pre_stop
 from kubelet_conformance.contracts.facts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
-from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, stop_row, stop_timeouts
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.manifests import Manifest, PodSpec
 from kubelet_conformance.trace.world.kubelet_view import informed_by
@@ -35,7 +35,7 @@ def _overridden(m: Moment, reason: kills.Reason) -> bool:
 
 
 def _floor(m: Moment, reason: kills.Reason) -> int:
-    return stop_timeouts(STOPS[reason.situation], reason.seconds, (0, 0), m.kubernetes)[0]
+    return stop_timeouts(stop_row(reason.situation), reason.seconds, (0, 0), m.kubernetes)[0]
 
 
 def _one_of(m: Moment, allowed: dict[int, kills.Reason]) -> Kept | Broken:
@@ -124,7 +124,7 @@ def _left(m: Moment, wait: kills.Wait, reason: kills.Reason) -> range:
     """The seconds that may be left of the grace; each wait is cut to whole seconds."""
     longest = math.floor(wait.seconds + ROUNDING / 2)
     shortest = math.ceil(max(0.0, wait.seconds - wait.turns * ROUNDING))
-    return stop_timeouts(STOPS[reason.situation], reason.seconds, (shortest, longest), m.kubernetes)
+    return stop_timeouts(stop_row(reason.situation), reason.seconds, (shortest, longest), m.kubernetes)
 
 
 @contract("TERM-05", on=STOP, needs=(CRI, PODS), versions=_READ)

@@ -59,14 +59,19 @@ async def test_changes_that_mean_something(node: Node) -> None:
 
 @witness("CONFIG-05")
 async def test_changes_wake_a_worker_that_waits(node: Node) -> None:
-    """A pod that waits for its retry is not tried earlier for a foreign status, and is for an annotation."""
+    """A pod that waits for its retry is not tried earlier for a foreign status, and is for an annotation.
+
+    An annotation that is the kubelet's own is none.
+    """
     with node.fault("RunPodSandbox", code="UNKNOWN"):
         web = node.want(pod())
         await web.until_called("RunPodSandbox")
         await node.wait(1)
         foreign = {"type": "example.com/checked", "status": "True"}
         node.api.update_status("default", "web", {"conditions": [foreign]})
-        await node.wait(6)
+        await node.wait(3)
+        web.annotate({"kubernetes.io/config.seen": "never"})
+        await node.wait(3)
         web.annotate({"a": "b"})
         await web.until_called("RunPodSandbox", count=2, within=3)
     await web.until_running("c1")
@@ -180,6 +185,7 @@ async def test_gate_opened_by_another_is_noticed(node: Node) -> None:
 async def test_removal_waits_for_every_source(node: Node) -> None:
     """A pod whose manifest goes while another source is still silent is stopped once that one has reported.
 
+    Another version of it, which came in the meantime and went too, is never begun.
     Before 1.27 its worker gets no update; then it is an orphan of the runtime to the next kubelet.
     """
     web = node.want_static(pod())
@@ -188,8 +194,10 @@ async def test_removal_waits_for_every_source(node: Node) -> None:
     with node.outage():
         await node.kubelet.start()
         await node.wait(5)
+        node.want_static(pod(grace=20))
+        await node.wait(5)
         node.manifests.remove("web.yaml")
-        await node.wait(15)
+        await node.wait(10)
     await node.wait(30)
     await node.restart_kubelet()
     await web.until_stopped()

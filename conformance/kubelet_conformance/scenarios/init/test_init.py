@@ -102,6 +102,24 @@ async def test_lost_init_is_stopped_and_made_again(node: Node) -> None:
     await job.until_phase("Failed")
 
 
+@witness("INIT-08", "INIT-11", kubernetes=(1, 29), undisturbed="it waits for what a fault lets pass unseen")
+async def test_init_beside_a_sidecar_fails_or_is_lost(node: Node) -> None:
+    """A sidecar beside it changes nothing: it is run again, unless its pod runs once."""
+    sidecar = container("s1", restartPolicy="Always")
+    lost_web = node.want(pod(name="lost-web", init=(sidecar, container("i1", "seq run 0@1"))))
+    lost_job = node.want(pod(name="lost-job", init=(sidecar, container("i1", "run")), restart="Never"))
+    web = node.want(pod(name="web", init=(sidecar, container("i1", "seq 3@1 0@1"))))
+    job = node.want(pod(name="job", init=(sidecar, container("i1", "exit 3 1")), restart="Never"))
+    await lost_job.until_started("i1")
+    node.runtime.lose_track(lost_job.container("i1").id)
+    await lost_web.until_running("i1")
+    node.runtime.lose_track(lost_web.container("i1").id)
+    for pod_that_restarts in (web, lost_web):
+        await pod_that_restarts.until_running("c1")
+    for pod_that_ends in (job, lost_job):
+        await pod_that_ends.until_phase("Failed")
+
+
 @witness("INIT-12", "INIT-10", "SANDBOX-05", undisturbed="it waits for what a fault lets pass unseen")
 async def test_sandbox_dies_during_init(node: Node) -> None:
     """When the sandbox dies between two init containers, the first one runs again too."""

@@ -217,6 +217,16 @@ async def test_two_ready_sandboxes_are_one_too_many(node: Node) -> None:
     await node.wait(20)
 
 
+@witness("SANDBOX-02", "SANDBOX-04")
+async def test_other_network_takes_another_sandbox(node: Node) -> None:
+    """A pod that is to use the node's network from now on is stopped, and gets a sandbox in that."""
+    metadata = {"uid": "33333333-2222-4333-8444-555555555555"}
+    web = node.want_static(pod(metadata=metadata))
+    await web.until_running("c1")
+    node.want_static(pod(metadata=metadata, hostNetwork=True))
+    await web.until_running("c1", attempt=1)
+
+
 @witness("SANDBOX-21")
 async def test_address_that_is_none_is_not_shown(node: Node) -> None:
     """An invalid address that the runtime reports is not shown in the status."""

@@ -1,6 +1,6 @@
 """Workers: ends that come early, late, or from an unusual side."""
 
-from kubelet_conformance.node import Node, container, pod, witness
+from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 _UID = "22222222-2222-3333-4444-555555555555"
 _OTHER = "22222222-2222-3333-4444-666666666666"
@@ -31,6 +31,30 @@ async def test_ended_static_pod_does_not_come_again(node: Node) -> None:
         await node.wait(30)
 
 
+@witness("WORK-22", "WORK-23")
+async def test_static_pods_come_back_after_their_end(node: Node) -> None:
+    """What comes back while its volumes are cleaned up runs again; a run that was over stays so."""
+    mount = {"name": "cache", "mountPath": "/cache"}
+    app = container("c1", volumeMounts=[mount])
+    manifest = pod(app, volumes=[{"name": "cache", "emptyDir": {}}], metadata={"uid": _UID})
+    done = pod(container("c1", "exit 0 2"), name="done", restart="Never", metadata={"uid": _OTHER})
+    job = node.want_static(done, file="done.yaml")
+    web = node.want_static(manifest)
+    await web.until_running("c1")
+    await job.until_phase("Succeeded")
+    with node.damaged(f"/var/lib/kubelet/pods/{_UID}/volumes"):
+        node.manifests.remove("web.yaml")
+        await web.until_called("StopPodSandbox")
+        await node.wait(5)
+        node.want_static(manifest)
+        await node.wait(5)
+    node.manifests.remove("done.yaml")
+    await node.wait(0.2)
+    node.want_static(done, file="done.yaml")
+    await web.until_called("RunPodSandbox", count=2)
+    await web.until_running("c1")
+
+
 @witness("WORK-27", "CONFIG-17", kubernetes=(1, 27))
 async def test_removal_that_no_worker_was_told_of(node: Node) -> None:
     """A manifest that goes before the API server has reported ends its pod, with its grace, once it has."""
@@ -48,7 +72,8 @@ async def test_removal_that_no_worker_was_told_of(node: Node) -> None:
 @witness("WORK-28")
 async def test_static_pod_that_waited_for_its_name_goes_quietly(node: Node) -> None:
     """A static pod whose manifest goes while it waits for the pod before it is never begun."""
-    first = node.want_static(pod(container("c1", "run stopdelay=40"), grace=60, metadata={"uid": _UID}))
+    slow = container("c1", "run stopdelay=40", readinessProbe=exec_probe("x 0 0", periodSeconds=2))
+    first = node.want_static(pod(slow, grace=60, metadata={"uid": _UID}))
     await first.until_running("c1")
     node.want_static(pod(container("c1"), metadata={"uid": _OTHER}))
     await first.until_called("StopContainer", done=False)

@@ -7,7 +7,6 @@ earlier ones may have been cleaned up long ago: a pod that has come this far nee
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
@@ -15,6 +14,7 @@ from lightkube.models.core_v1 import Container, Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.util.decision_table import Row, Table
 
 OOM_KILLED = "OOMKilled"
 
@@ -45,23 +45,14 @@ class InitFacts(msgspec.Struct, frozen=True):
     is_last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InitRow:
-    """A row of the table: where `when` holds, initialization goes on as `step` says."""
-
-    name: str
-    when: Callable[[InitFacts], bool]
-    step: InitStep
-
-
-INIT_ROWS = (
-    InitRow("I1", lambda f: not f.has_inits, InitStep.DONE),
-    InitRow("I2", lambda f: f.app_runs, InitStep.DONE),
-    InitRow("I3", lambda f: f.some_failed, InitStep.AGAIN),
-    InitRow("I4", lambda f: f.runs, InitStep.WAIT),
-    InitRow("I5", lambda f: f.succeeded and f.is_last, InitStep.DONE),
-    InitRow("I6", lambda f: f.succeeded, InitStep.NEXT),
-    InitRow("I7", lambda _: True, InitStep.FIRST),
+INIT_ROWS = Table[InitFacts, Row[InitFacts, InitStep]](
+    Row("I1", lambda f: not f.has_inits, InitStep.DONE),
+    Row("I2", lambda f: f.app_runs, InitStep.DONE),
+    Row("I3", lambda f: f.some_failed, InitStep.AGAIN),
+    Row("I4", lambda f: f.runs, InitStep.WAIT),
+    Row("I5", lambda f: f.succeeded and f.is_last, InitStep.DONE),
+    Row("I6", lambda f: f.succeeded, InitStep.NEXT),
+    Row("I7", lambda _: True, InitStep.FIRST),
 )
 
 
@@ -112,11 +103,7 @@ def _progress(pod: Pod, records: PodRecords, *, app_runs: bool) -> InitProgress:
         succeeded=record is not None and record.has_exited,
         is_last=index == len(inits) - 1,
     )
-    return _follow(_step(facts), inits, index or 0, record)
-
-
-def _step(facts: InitFacts) -> InitStep:
-    return next(row.step for row in INIT_ROWS if row.when(facts))
+    return _follow(INIT_ROWS.row(facts).then, inits, index or 0, record)
 
 
 def _follow(

@@ -3,10 +3,10 @@
 Nothing here acts: `compute_actions` is a pure function of a `SyncInput`. Each table is
 tried from the top, and the first row that fits decides. `NEW_SANDBOX` says what becomes of a pod whose
 sandbox is of no more use: in any case it is stopped. `RUNNING` says why a container that runs is
-stopped; where no row fits it is kept.
+stopped, if it is.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from operator import itemgetter
@@ -36,6 +36,7 @@ from kubelet_reference.kuberuntime.actions.container_hash import container_hash
 from kubelet_reference.kuberuntime.actions.init_containers import InitProgress, init_progress
 from kubelet_reference.kuberuntime.actions.sidecars import SidecarRules, app_was_made
 from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
+from kubelet_reference.util.decision_table import Row, Table
 
 
 class Next(Enum):
@@ -60,26 +61,12 @@ class Stopped:
     has_inits: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NextRow:
-    """A row of the table; `name` lists the cases that it stands for."""
-
-    name: str
-    when: Callable[[Stopped], bool]
-    then: Next
-
-
-NEW_SANDBOX = (
-    NextRow("A1", lambda s: s.had_its_run, Next.NOTHING),
-    NextRow("A4", lambda s: not s.has_more and s.initialized, Next.NOTHING),
-    NextRow("A3, A5, A7", lambda s: s.has_inits, Next.INIT),
-    NextRow("A2, A6", lambda _: True, Next.APPS),
+NEW_SANDBOX = Table[Stopped, Row[Stopped, Next]](
+    Row("A1", lambda s: s.had_its_run, Next.NOTHING),
+    Row("A4", lambda s: not s.has_more and s.initialized, Next.NOTHING),
+    Row("A3, A5, A7", lambda s: s.has_inits, Next.INIT),
+    Row("A2, A6", lambda _: True, Next.APPS),
 )
-
-
-def next_of(stopped: Stopped) -> Next:
-    """How the pod goes on."""
-    return next(row.then for row in NEW_SANDBOX if row.when(stopped))
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -92,20 +79,17 @@ class Running(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class RunningRow:
-    """A row of the table: where `when` holds the container is stopped for that reason.
+class RunningRow(Row[Running, KillReason | None]):
+    """Where `when` holds the container is stopped for that reason; None is one that is kept.
 
     `comes_again` says that it is started again under every restart policy, and not only as that says.
     """
 
-    name: str
-    when: Callable[[Running], bool]
-    reason: KillReason
-    text: str
+    text: str = ""
     comes_again: bool = False
 
 
-RUNNING = (
+RUNNING = Table[Running, RunningRow](
     RunningRow("B9", lambda r: r.has_changed, KillReason.UNKNOWN, "definition changed", comes_again=True),
     RunningRow("B10, B11", lambda r: r.liveness_failed, KillReason.LIVENESS_PROBE, "failed liveness probe"),
     RunningRow("B12, B13", lambda r: r.startup_failed, KillReason.STARTUP_PROBE, "failed startup probe"),
@@ -116,12 +100,8 @@ RUNNING = (
         "resize requires restart",
         comes_again=True,
     ),
+    RunningRow("B15", lambda _: True, None),
 )
-
-
-def row_of(running: Running) -> RunningRow | None:
-    """The row that stops the container; None where it is kept (B15)."""
-    return next((row for row in RUNNING if row.when(running)), None)
 
 
 class PodActions(msgspec.Struct, frozen=True):
@@ -181,7 +161,7 @@ class ActionRules:
             initialized=self.was_initialized(now),
             has_inits=bool(inits),
         )
-        match next_of(facts):
+        match NEW_SANDBOX.row(facts).then:
             case Next.NOTHING:
                 return stopped
             case Next.INIT:
@@ -318,7 +298,7 @@ class ActionRules:
         A changed definition restarts under every policy (RESTART-07), a failed probe as the policy says
         (RESTART-09, RESTART-10).
         """
-        row = row_of(
+        row = RUNNING.row(
             Running(
                 has_changed=self.has_changed(now, one, record),
                 liveness_failed=now.liveness(record.id) is ProbeOutcome.FAILURE,
@@ -326,11 +306,11 @@ class ActionRules:
                 needs_restart_to_resize=self.must_restart_to_resize(now, one, record),
             )
         )
-        if row is None:
+        if row.then is None:
             return ContainerDecision(kept=True, resizes=self.resizes(now, one, record))
         restart = row.comes_again or policy_of(now.pod, one, now.behaviour) != pods.NEVER
         message = f"Container {one.name} {row.text}{', will be restarted' if restart else ''}"
-        return ContainerDecision(kill=Kill(record, one, row.reason, message), start=restart)
+        return ContainerDecision(kill=Kill(record, one, row.then, message), start=restart)
 
     def resizes(self, now: SyncInput, one: Container, record: ContainerRecord) -> tuple[ResourceChange, ...]:
         """What a running container is given or taken (RESIZE-01); in a static pod nothing (STATIC-24)."""

@@ -4,7 +4,6 @@
 time it was made (SANDBOX-03).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -12,6 +11,7 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import PodRecords, SandboxRecord
+from kubelet_reference.util.decision_table import Row, Table
 
 
 class SandboxChange(msgspec.Struct, frozen=True):
@@ -48,38 +48,32 @@ class Sandboxes(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class SandboxRow:
-    """A row of the table: where `when` holds, the pod needs a new sandbox, or does not.
+class SandboxRow(Row[Sandboxes, bool]):
+    """Where `when` holds, the pod needs a new sandbox (`then`), or does not.
 
     `reports_old` says whether the old one's id is reported.
     """
 
-    name: str
-    when: Callable[[Sandboxes], bool]
-    changed: bool
     reports_old: bool = True
 
 
-SANDBOXES = (
-    SandboxRow("none", lambda s: not s.known, changed=True, reports_old=False),
-    SandboxRow("several ready", lambda s: s.several_ready, changed=True),
-    SandboxRow("not ready", lambda s: not s.newest.ready, changed=True),
+SANDBOXES = Table[Sandboxes, SandboxRow](
+    SandboxRow("none", lambda s: not s.known, then=True, reports_old=False),
+    SandboxRow("several ready", lambda s: s.several_ready, then=True),
+    SandboxRow("not ready", lambda s: not s.newest.ready, then=True),
     SandboxRow(
-        "other network",
-        lambda s: s.newest.host_network != s.wants_host_network,
-        changed=True,
-        reports_old=False,
+        "other network", lambda s: s.newest.host_network != s.wants_host_network, then=True, reports_old=False
     ),
-    SandboxRow("no address", lambda s: s.has_no_address, changed=True),
-    SandboxRow("good", lambda _: True, changed=False),
+    SandboxRow("no address", lambda s: s.has_no_address, then=True),
+    SandboxRow("good", lambda _: True, then=False),
 )
 
 
 def sandbox_changed(pod: Pod, records: PodRecords) -> SandboxChange:
     """Whether the pod needs a new sandbox (SANDBOX-02); the first has attempt 0, each later one 1 more."""
     found = Sandboxes(records.sandboxes, pods.host_network(pod))
-    row = next(row for row in SANDBOXES if row.when(found))
+    row = SANDBOXES.row(found)
     if not found.known:
-        return SandboxChange(row.changed, 0, "")
-    attempt = found.newest.attempt + row.changed
-    return SandboxChange(row.changed, attempt, found.newest.id if row.reports_old else "")
+        return SandboxChange(row.then, 0, "")
+    attempt = found.newest.attempt + row.then
+    return SandboxChange(row.then, attempt, found.newest.id if row.reports_old else "")

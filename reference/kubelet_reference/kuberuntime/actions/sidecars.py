@@ -11,7 +11,7 @@ are tried from the top, and the first that fits gives its step; only S9 and S10 
 sidecar that has started may have to go all the same.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Flag, auto
 
@@ -25,6 +25,7 @@ from kubelet_reference.api.results import KillReason, ProbeOutcome
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
 from kubelet_reference.kuberuntime.actions.init_containers import has_failed
 from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
+from kubelet_reference.util.decision_table import Row, Table
 
 UNKNOWN, CREATED = ContainerState.UNKNOWN, ContainerState.CREATED
 
@@ -86,15 +87,12 @@ class InitContainerFacts(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class SidecarRow:
-    """A row of the table: where `when` holds, `step` is taken; `why` is the reason of a kill.
+class SidecarRow(Row[InitContainerFacts, Step]):
+    """Where `when` holds, the step `then` is taken; `why` is the reason of a kill.
 
     `goes_on` rows do not end the search.
     """
 
-    name: str
-    when: Callable[[InitContainerFacts], bool]
-    step: Step
     why: KillReason = KillReason.UNKNOWN
     goes_on: bool = False
 
@@ -102,7 +100,7 @@ class SidecarRow:
 _STARTUP, _LIVENESS = KillReason.STARTUP_PROBE, KillReason.LIVENESS_PROBE
 _FAILURE = ProbeOutcome.FAILURE
 
-SIDECAR_ROWS: tuple[SidecarRow, ...] = (
+SIDECAR_ROWS = Table[InitContainerFacts, SidecarRow](
     SidecarRow("S1", lambda c: c.state is None and c.sidecar and c.decided, Step.START),
     SidecarRow("S2", lambda c: c.state is None, Step.NOTHING),
     SidecarRow("S3", lambda c: not c.sidecar and c.decided, Step.NOTHING),
@@ -118,13 +116,12 @@ SIDECAR_ROWS: tuple[SidecarRow, ...] = (
     SidecarRow("S11", lambda c: c.runs and c.changed, RESTART | Step.DECIDED),
     SidecarRow("S12", lambda c: c.runs and c.liveness is _FAILURE, RESTART | Step.DECIDED, _LIVENESS),
     SidecarRow("S13", lambda c: c.ended and c.sidecar, Step.START | Step.DECIDED),
-    SidecarRow("S14", lambda c: c.ended and c.failed and c.never, Step.END),
-    SidecarRow("S15", lambda c: c.ended and c.failed, Step.START | Step.DECIDED),
-    SidecarRow("S16", lambda c: c.ended and c.last, Step.INITIALIZED | Step.DECIDED),
-    SidecarRow("S17", lambda c: c.ended, Step.NEXT | Step.DECIDED),
-    SidecarRow("S18", lambda c: c.state is UNKNOWN and c.sidecar, RESTART | Step.DECIDED),
-    SidecarRow("S19", lambda c: c.state is UNKNOWN and c.never, Step.END),
-    SidecarRow("S20", lambda c: c.state is UNKNOWN, RESTART | Step.DECIDED),
+    SidecarRow("S14", lambda c: c.ended and c.failed, Step.START | Step.DECIDED),
+    SidecarRow("S15", lambda c: c.ended and c.last, Step.INITIALIZED | Step.DECIDED),
+    SidecarRow("S16", lambda c: c.ended, Step.NEXT | Step.DECIDED),
+    SidecarRow("S17", lambda c: c.state is UNKNOWN and c.sidecar, RESTART | Step.DECIDED),
+    SidecarRow("S18", lambda c: c.state is UNKNOWN and c.never, Step.END),
+    SidecarRow("S19", lambda c: c.state is UNKNOWN, RESTART | Step.DECIDED),
 )
 """The rows by their names; a container that runs, has started and is as desired is kept."""
 
@@ -162,7 +159,7 @@ class SidecarRules:
         for index in reversed(range(len(inits))):
             facts = self.facts(now, index, decided=walk.decided)
             for row in self.rows_for(facts):
-                if Step.END in row.step:
+                if Step.END in row.then:
                     return SidecarProgress(kill_pod=True)
                 self._take(now, walk, index, row)
         if not walk.decided:
@@ -206,24 +203,23 @@ class SidecarRules:
 
     def rows_for(self, facts: InitContainerFacts) -> Iterator[SidecarRow]:
         """The rows that are followed: the first that fits, and before it those that let the search go on."""
-        for row in SIDECAR_ROWS:
-            if row.when(facts):
-                yield row
-                if not row.goes_on:
-                    return
+        for row in SIDECAR_ROWS.fitting(facts):
+            yield row
+            if not row.goes_on:
+                return
 
     def _take(self, now: SyncInput, walk: _Walk, index: int, row: SidecarRow) -> None:
         """Note what a row says."""
         one = pods.init_containers(now.pod)[index]
         record = now.records.newest(one.name)
-        if Step.START in row.step:
+        if Step.START in row.then:
             walk.starts.add(index)
-        if Step.NEXT in row.step:
+        if Step.NEXT in row.then:
             walk.starts.add(index + 1)
-        if Step.KILL in row.step and record is not None:
+        if Step.KILL in row.then and record is not None:
             walk.kills.append(Kill(record, one, row.why, _message(one, record, row)))
-        walk.initialized = walk.initialized or Step.INITIALIZED in row.step
-        walk.decided = walk.decided or Step.DECIDED in row.step
+        walk.initialized = walk.initialized or Step.INITIALIZED in row.then
+        walk.decided = walk.decided or Step.DECIDED in row.then
 
 
 def _message(one: Container, record: ContainerRecord, row: SidecarRow) -> str:

@@ -8,48 +8,22 @@ From 1.22 to 1.27 the override replaced the result instead of the base: a pod un
 grace again after its hook, and no minimum (TERM-11).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.results import KillReason
+from kubelet_reference.util.decision_table import Row, Table
 from kubelet_reference.util.versions import Behaviour
 
 MINIMUM_SECONDS = 2
 """What a container is given at least."""
 _ROUNDING = 1e-6
 """Of a difference of two times, in seconds: a wait of exactly two seconds takes two off."""
-
-
-@dataclass(frozen=True, slots=True)
-class Graces:
-    """What is known of a container's grace, in seconds; None is one that was not given.
-
-    `deletion` is the pod's while it is being deleted, `probe` that of the probe which gave the container up.
-    """
-
-    spec: int
-    deletion: int | None = None
-    probe: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BaseRow:
-    """A row of the table: the first whose `seconds` are known gives the base."""
-
-    name: str
-    seconds: Callable[[Graces], int | None]
-
-
-BASES = (
-    BaseRow("the deletion's", lambda g: g.deletion),
-    BaseRow("the probe's", lambda g: g.probe),
-    BaseRow("the spec's", lambda g: g.spec),
-)
 
 
 class From(StrEnum):
@@ -59,33 +33,31 @@ class From(StrEnum):
     OVERRIDE = "override"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeoutRow:
-    """A row of the table: where `when` holds, of the override and whether it is final, the times are these.
+class Override(NamedTuple):
+    """What the end of the whole pod asks for, in seconds, if it comes to that; whether that is the result."""
 
-    `hook` is what a preStop hook has, and `timeout` what StopContainer begins with. `waits_count` says that
-    what was waited for is taken off that, `least` what is left at least, in seconds.
+    seconds: int | None
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TimeoutRow(Row[Override, From]):
+    """Where `when` holds, StopContainer begins with `then`, and a preStop hook has `hook`.
+
+    `waits_count` says that what was waited for is taken off that, `least` what is left at least, in seconds.
     """
 
-    name: str
-    when: Callable[[int | None, bool], bool]
     hook: From
-    timeout: From
     waits_count: bool = True
     least: int = MINIMUM_SECONDS
 
 
-TIMEOUTS = (
-    TimeoutRow("no override", lambda override, _: override is None, hook=From.BASE, timeout=From.BASE),
+TIMEOUTS = Table[Override, TimeoutRow](
+    TimeoutRow("no override", lambda o: o.seconds is None, From.BASE, hook=From.BASE),
     TimeoutRow(
-        "it is final",
-        lambda _, final: final,
-        hook=From.BASE,
-        timeout=From.OVERRIDE,
-        waits_count=False,
-        least=0,
+        "it is final", lambda o: o.is_final, From.OVERRIDE, hook=From.BASE, waits_count=False, least=0
     ),
-    TimeoutRow("it is a base", lambda _, final: not final, hook=From.OVERRIDE, timeout=From.OVERRIDE),
+    TimeoutRow("it is a base", lambda _: True, From.OVERRIDE, hook=From.OVERRIDE),
 )
 
 
@@ -95,8 +67,10 @@ def base_grace(pod: Pod, container: AnyContainer, reason: KillReason) -> int:
     The deletion's if the pod is being deleted (TERM-04); else that of the probe which gave the container up,
     if it has one, even a longer one; else the spec's.
     """
-    graces = Graces(pods.grace_seconds(pod), pods.deletion_grace_seconds(pod), probe_grace(container, reason))
-    return next(seconds for row in BASES if (seconds := row.seconds(graces)) is not None)
+    for seconds in (pods.deletion_grace_seconds(pod), probe_grace(container, reason)):
+        if seconds is not None:
+            return seconds
+    return pods.grace_seconds(pod)
 
 
 def probe_grace(container: AnyContainer, reason: KillReason) -> int | None:
@@ -120,11 +94,11 @@ def stop_timeout(base: int, override: int | None, waited: float, behaviour: Beha
     """The timeout of StopContainer, in seconds, after `waited` seconds for the preStop hook."""
     row = _row(override, behaviour)
     wait = int(waited + _ROUNDING) if row.waits_count else 0
-    return max(_seconds(row.timeout, base, override) - wait, row.least)
+    return max(_seconds(row.then, base, override) - wait, row.least)
 
 
 def _row(override: int | None, behaviour: Behaviour) -> TimeoutRow:
-    return next(row for row in TIMEOUTS if row.when(override, behaviour.grace_override_is_final))
+    return TIMEOUTS.row(Override(override, behaviour.grace_override_is_final))
 
 
 def _seconds(begins: From, base: int, override: int | None) -> int:

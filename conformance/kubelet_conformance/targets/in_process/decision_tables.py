@@ -1,7 +1,10 @@
-"""The decision tables of the reference, for the guide to show."""
+"""The decision tables of the reference kubelet, and which rows of them decide."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from importlib import import_module
+
+from kubelet_reference.util.decision_table import taken
 
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "Is another sandbox needed?": ("kuberuntime.actions.sandbox_changed.SANDBOXES",),
@@ -18,10 +21,7 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
         "status.container_statuses.STATES",
         "status.container_statuses.REFUSALS",
     ),
-    "How long does a container have to stop?": (
-        "kuberuntime.container.stop_timeout.BASES",
-        "kuberuntime.container.stop_timeout.TIMEOUTS",
-    ),
+    "How long does a container have to stop?": ("kuberuntime.container.stop_timeout.TIMEOUTS",),
     "What kind of change is it?": ("config.changes.CHANGES",),
     "Is an image pulled?": ("images.image_pull_rules.ROWS",),
     "What does a probe's worker do at a tick?": (
@@ -32,12 +32,17 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
 """The tables of each decision, by the question that it answers."""
 
 
-def reference_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
+def reference_tables() -> dict[str, list[tuple[str, list[Hashable]]]]:
     """For each question that the reference decides by tables: the place of each table, and its rows."""
     return {question: [(place, _rows(place)) for place in places] for question, places in _TABLES.items()}
 
 
-def _rows(place: str) -> Sequence[object]:
+def rows_taken() -> Counter[Hashable]:
+    """How often each row has decided in this process, in kubelets of the reference."""
+    return taken
+
+
+def _rows(place: str) -> list[Hashable]:
     module, _, name = place.rpartition(".")
-    rows: Sequence[object] = getattr(import_module(f"kubelet_reference.{module}"), name)
-    return rows
+    rows: Iterable[Hashable] = getattr(import_module(f"kubelet_reference.{module}"), name)
+    return list(rows)
