@@ -185,7 +185,6 @@ async def test_gate_opened_by_another_is_noticed(node: Node) -> None:
 async def test_removal_waits_for_every_source(node: Node) -> None:
     """A pod whose manifest goes while another source is still silent is stopped once that one has reported.
 
-    Another version of it, which came in the meantime and went too, is never begun.
     Before 1.27 its worker gets no update; then it is an orphan of the runtime to the next kubelet.
     """
     web = node.want_static(pod())
@@ -194,10 +193,8 @@ async def test_removal_waits_for_every_source(node: Node) -> None:
     with node.outage():
         await node.kubelet.start()
         await node.wait(5)
-        node.want_static(pod(grace=20))
-        await node.wait(5)
         node.manifests.remove("web.yaml")
-        await node.wait(10)
+        await node.wait(15)
     await node.wait(30)
     await node.restart_kubelet()
     await web.until_stopped()

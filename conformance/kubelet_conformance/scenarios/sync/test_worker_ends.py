@@ -31,7 +31,7 @@ async def test_ended_static_pod_does_not_come_again(node: Node) -> None:
         await node.wait(30)
 
 
-@witness("WORK-22", "WORK-23")
+@witness("WORK-04", "STATIC-18")
 async def test_static_pods_come_back_after_their_end(node: Node) -> None:
     """What comes back while its volumes are cleaned up runs again; a run that was over stays so."""
     mount = {"name": "cache", "mountPath": "/cache"}
@@ -81,6 +81,23 @@ async def test_static_pod_that_waited_for_its_name_goes_quietly(node: Node) -> N
     node.manifests.remove("web.yaml")
     await first.until_stopped()
     await node.wait(40)
+
+
+@witness("WORK-27", "CONFIG-17", kubernetes=(1, 27))
+async def test_version_that_came_and_went_unnoticed_is_never_begun(node: Node) -> None:
+    """A version of a static pod that waits while the API server is silent, and goes, is forgotten."""
+    first = node.want_static(pod(container("c1", "run stopdelay=3"), metadata={"uid": _UID}))
+    await first.until_running("c1")
+    await node.kubelet.stop()
+    with node.outage():
+        await node.kubelet.start()
+        await node.wait(10)
+        node.want_static(pod(container("c1"), metadata={"uid": _OTHER}))
+        await node.wait(5)
+        node.manifests.remove("web.yaml")
+        await node.wait(5)
+    await first.until_stopped()
+    await node.wait(15)
 
 
 @witness("WORK-30")
