@@ -1,7 +1,10 @@
 """The catalogue and its coverage as pages of the user guide, in Markdown."""
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 
 from kubelet_conformance.campaigns.coverage.gathering import Gathered
 from kubelet_conformance.reports.catalogue import Fate
@@ -58,7 +61,8 @@ hide:
 # Contract, witness, bug
 
 What each contract rests on: the scenarios that declare it, how often all scenarios together exercise it on
-the reference, and the bugs of the zoo that break it. `{TITLE_PREFIX.strip()}` stands before runtime
+the reference, and the bugs of the zoo that break it. The strongest bug is the one that breaks the fewest
+other contracts: what it shows is that this contract can fail. `{TITLE_PREFIX.strip()}` stands before runtime
 scenarios, which call a runtime directly. `kubelet-conformance list --coverage` gives the same.
 """
 _BUGS = """---
@@ -138,17 +142,37 @@ def _coverage(areas: Mapping[str, Sequence[Gathered]]) -> str:
         lines += [
             f"## {area}",
             "",
-            "| contract | fate | bugs | activations | witnesses |",
-            "|---|---|---|---:|---|",
+            "| contract | fate | strongest bug | other bugs | activations | witnesses |",
+            "|---|---|---|---|---:|---|",
         ]
         for each in rows:
             name = each.entry.row.id
             witnesses = ", ".join(one.name for one in each.witnesses)
             times = "" if each.entry.fate is Fate.EXCLUDED else str(each.activations)
-            bugs = ", ".join(each.bugs)
-            lines.append(f"| {_link(name)} | {each.entry.fate} | {bugs} | {times} | {witnesses} |")
+            first = strongest(each.bugs)
+            others = ", ".join(bug for bug in each.bugs if bug != first)
+            lines.append(
+                f"| {_link(name)} | {each.entry.fate} | {first} | {others} | {times} | {witnesses} |"
+            )
         lines.append("")
     return "\n".join(lines)
+
+
+def strongest(bugs: Iterable[str]) -> str:
+    """Of these bugs the one that breaks the fewest contracts, the first of several; "" for none."""
+    return min(bugs, key=lambda bug: len(broken_by(bug)), default="")
+
+
+@cache
+def broken_by(bug: str) -> frozenset[str]:
+    """The contracts that a bug breaks on its witnesses, as the tests of the zoo see them broken."""
+    return frozenset(clause.partition(" ")[0] for clause in _broken_clauses()[bug])
+
+
+@cache
+def _broken_clauses() -> dict[str, list[str]]:
+    path = Path(__file__).parent.parent / "tests" / "zoo" / "broken_clauses.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _bug(card: BugCard) -> str:

@@ -7,7 +7,7 @@ from trace_builder import FULL_CHANNELS, TraceBuilder
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
-from kubelet_conformance.contract.patterns import call, done, pod_unset
+from kubelet_conformance.contract.patterns import Pattern, call, done, pod_unset
 from kubelet_conformance.contract.verdicts import Outcome, Verdict, merged
 from kubelet_conformance.trace.world.moment import Moment
 
@@ -22,6 +22,24 @@ def owes_a_stop(_: Moment) -> Findings:
         not_before=call("CreateContainer"),
         text="StopPodSandbox comes",
     )
+
+
+@pytest.mark.parametrize(
+    ("unless", "not_before"),
+    [
+        (None, None),
+        (call("RemovePodSandbox"), None),
+        (None, call("StopPodSandbox")),
+        (call("RemovePodSandbox"), call("RemovePodSandbox")),
+    ],
+    ids=["only-owed", "only-excused", "keeps-it-too", "excuses-it-too"],
+)
+def test_obligation_that_nothing_can_break_is_refused(
+    unless: Pattern | None, not_before: Pattern | None
+) -> None:
+    """Without a deadline something else than what keeps or excuses it must be able to break it."""
+    with pytest.raises(ValueError, match="nothing can break this obligation"):
+        answered(by=call("StopPodSandbox"), unless=unless, not_before=not_before, text="a stop comes")
 
 
 def with_sandbox() -> tuple[TraceBuilder, object]:

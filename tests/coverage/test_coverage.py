@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+from catalogue_pages import broken_by, strongest
+
 from kubelet_conformance.campaigns.coverage import Coverage, Gathered, Witness
 from kubelet_conformance.campaigns.coverage.report import coverage_report
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import entries
+from kubelet_conformance.targets.bugs import declared_bugs
 
 
 def covered(contract: str, *, bugs: tuple[str, ...] = (), **activations: int) -> Gathered:
@@ -24,6 +27,17 @@ def test_gaps_are_named() -> None:
     assert covered("SANDBOX-01", bugs=("K8S-1",)).gaps == ("no witness",)
     assert covered("SANDBOX-01", bugs=("K8S-1",), one=3, idle=0).gaps == ("not exercised by idle",)
     assert covered("LOOP-02").gaps == ()
+
+
+def test_strongest_bug_breaks_the_contract_and_little_else() -> None:
+    """Of the bugs of each contract one is named that breaks it, and no other one breaks fewer contracts."""
+    bugs = declared_bugs()
+    named = {contract: strongest(each) for contract, each in bugs.items()}
+
+    assert named.keys() == every_contract().keys()
+    assert [contract for contract, bug in named.items() if contract not in broken_by(bug)] == []
+    assert all(len(broken_by(named[each])) <= len(broken_by(bug)) for each in bugs for bug in bugs[each])
+    assert strongest(()) == ""
 
 
 def test_report_for_programs() -> None:

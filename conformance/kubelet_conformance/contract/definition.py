@@ -146,8 +146,11 @@ def answered(  # noqa: PLR0913 - each names one way an obligation can end
 
     Kept when `by` comes; broken when `within` seconds pass or `not_before` comes first; dropped when
     `unless` comes, or the kubelet goes down. Still open at the end means not exercised. `text` says what
-    was owed.
+    was owed. Raises ValueError for an obligation that nothing can break: without `within`, and with no
+    `not_before` or one that also keeps or excuses it.
     """
+    if within is None and (not_before is None or not_before is by or not_before is unless):
+        raise ValueError(f"nothing can break this obligation, give it `within` or `not_before`: {text}")
     return Answered(by, within, unless, not_before, text, whole_node)
 
 
