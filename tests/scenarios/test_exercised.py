@@ -46,7 +46,7 @@ def test_reference_keeps_everything(plays: SharedPlays, kubernetes: str) -> None
     """No scenario makes the reference break a contract as any version, or times out in a wait."""
     ill = [
         f"{name}: {' '.join(one.broken)} {one.unmet.splitlines()[:1] or one.failed.splitlines()[-1:]}"
-        for name, (_, one) in plays.every(kubernetes).items()
+        for name, (_, one, _) in plays.every(kubernetes).items()
         if one.broken or one.unmet or one.failed or one.died
     ]
 
