@@ -191,7 +191,7 @@ def first_line(place: dict[str, Any]) -> str:
         ("K8S-42698", ["sandbox_changed"]),
         ("MUT-ADMIT-06", ["node_ports"]),
         ("MUT-SIDECAR-09", ["SidecarRules.rows_for"]),
-        ("K8S-103668", ["worker_table", "Housekeeping.kill_unknown", "Housekeeping.is_unknown"]),
+        ("K8S-103668", ["PodWorkers.update_pod", "Housekeeping.kill_unknown", "Housekeeping.is_unknown"]),
     ],
     ids=["class", "decision", "member", "rules", "recipe"],
 )

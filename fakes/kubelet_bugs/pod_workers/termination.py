@@ -13,8 +13,9 @@ from kubelet_reference.api.sync_result import SyncResult
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
-from kubelet_reference.pod_workers.worker import KnownPod, SyncFailed
+from kubelet_reference.pod_workers.worker import KnownPod, SyncFailed, Update
 from kubelet_reference.pod_workers.worker_table import (
     Action,
     Event,
@@ -72,15 +73,14 @@ class _LooksBack(Housekeeping):
         return worker is None or worker.state in {State.TERMINATED, State.FINISHED}
 
 
-def _kills_what_has_ended(behaviour: Behaviour) -> WorkerTable:
-    """A pod of which something seems to run is ended once more."""
-    row = Row(
-        State.FINISHED,
-        Event.TERMINATE,
-        State.TERMINATING,
-        (Action.SET_GRACE, Action.QUEUE),
-    )
-    return worker_table(behaviour).with_row(row)
+class _EndsOnceMore(PodWorkers):
+    """A kill of what the runtime alone knows brings a pod that has ended back to life."""
+
+    def update_pod(self, update: Update) -> None:
+        worker = self._workers.get(update.uid)
+        if update.pod is None and worker is not None and worker.state is State.FINISHED:
+            worker.state = State.SYNC
+        super().update_pod(update)
 
 
 class _StopsNothing(RuntimeManager):
@@ -182,4 +182,4 @@ def stops_what_never_began() -> WrongParts:
 @bug("K8S-103668", breaks="WORK-14", aliases=("K20", "K8S-103625"))
 def ends_once_more() -> WrongParts:
     """A pod that has ended is ended once more, by a view of the runtime that is out of date."""
-    return parts_with(_LooksBack, worker_table=_kills_what_has_ended)
+    return parts_with(_LooksBack, _EndsOnceMore)

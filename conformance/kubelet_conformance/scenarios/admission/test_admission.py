@@ -158,18 +158,23 @@ CRITICAL = 2_000_000_000
 
 @witness("STATIC-23", "ADMIT-08", cpu_millicores=1000)
 async def test_static_pod_gets_its_room(node: Node) -> None:
-    """On a full node pods make room for a static one, the cheapest that will do, and each has its grace.
-
-    One for which there can be no room is refused, and nothing is left to do when its manifest goes.
-    """
+    """On a full node pods make room for a static one, the cheapest that will do, and each has its grace."""
     await node.run(asking("300m"), name="keeps", grace=10)
     goes = await node.run(asking("600m", command="run stopdelay=4"), name="goes", grace=12)
     static = node.want_static(pod(asking("500m"), name="static"))
     await static.until_running("c1", within=60)
     await goes.until_phase("Failed", within=10)
-    node.want_static(pod(asking("2000m"), name="huge"), file="huge.yaml")
     await node.wait(3)
-    node.manifests.remove("huge.yaml")
+
+
+@witness("STATIC-03", cpu_millicores=1000)
+async def test_static_pod_for_which_there_is_no_room_leaves_nothing(node: Node) -> None:
+    """A static pod that asks for more than the node has is refused, and goes with its manifest."""
+    web = await node.run()
+    node.want_static(pod(asking("2000m"), name="static"))
+    await node.wait(3)
+    node.manifests.remove("static.yaml")
+    await web.until_condition("Ready")
     await node.wait(3)
 
 

@@ -59,19 +59,14 @@ async def test_changes_that_mean_something(node: Node) -> None:
 
 @witness("CONFIG-05")
 async def test_changes_wake_a_worker_that_waits(node: Node) -> None:
-    """A pod that waits for its retry is not tried earlier for a foreign status, and is for an annotation.
-
-    An annotation that is the kubelet's own is none.
-    """
+    """A pod that waits for its retry is not tried earlier for a foreign status, and is for an annotation."""
     with node.fault("RunPodSandbox", code="UNKNOWN"):
         web = node.want(pod())
         await web.until_called("RunPodSandbox")
         await node.wait(1)
         foreign = {"type": "example.com/checked", "status": "True"}
         node.api.update_status("default", "web", {"conditions": [foreign]})
-        await node.wait(3)
-        web.annotate({"kubernetes.io/config.seen": "never"})
-        await node.wait(3)
+        await node.wait(6)
         web.annotate({"a": "b"})
         await web.until_called("RunPodSandbox", count=2, within=3)
     await web.until_running("c1")

@@ -12,14 +12,23 @@ Json = dict[str, Any]
 @witness("IMAGE-01", "IMAGE-02", "IMAGE-15", "IMAGE-16", "IMAGE-24", "START-01")
 async def test_policy_decides_who_pulls(node: Node) -> None:
     """An image is pulled each time, where it is absent, or never, as the container's policy says."""
-    policies = {"c1": "Always", "c2": "IfNotPresent", "c3": "Never", "c4": "Never"}
-    images = {"c1": "registry/c1:1", "c2": "registry/c2:1", "c3": "registry/c3:1", "c4": "registry/c2:1"}
+    policies = {"c1": "Always", "c2": "IfNotPresent", "c3": "Never"}
     node.runtime.add_image("registry/c3:1")
-    apps = [container(name, image=images[name], imagePullPolicy=how) for name, how in policies.items()]
+    apps = [
+        container(name, image=f"registry/{name}:1", imagePullPolicy=how) for name, how in policies.items()
+    ]
     web = await node.run(*apps, metadata={"name": "web", "annotations": {"example.com/mirror": "near"}})
     for name in policies:
         web.exit(name, 1)
     await web.until_running(*policies, attempt=1)
+
+
+@witness("IMAGE-02")
+async def test_image_that_another_container_pulls(node: Node) -> None:
+    """A container that never pulls starts as soon as another one of its pod has pulled its image."""
+    policies = {"c1": "Never", "c2": "IfNotPresent"}
+    apps = [container(name, image="registry/both:1", imagePullPolicy=how) for name, how in policies.items()]
+    await node.run(*apps)
 
 
 @witness("IMAGE-02")

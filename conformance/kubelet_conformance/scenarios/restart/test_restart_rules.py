@@ -32,17 +32,19 @@ async def test_own_policy_overrides_that_of_the_pod(node: Node) -> None:
 
 @witness("RESTART-19", kubernetes=RULES)
 async def test_own_never_in_a_pod_that_restarts(node: Node) -> None:
-    """In a pod that always restarts, a container with policy Never of its own stays as it ended.
-
-    A pod of nothing else ends with its containers.
-    """
-    job = node.want(pod(container("c1", "exit 0 2", **own("Never")), name="job"))
-    bad = node.want(pod(container("c1", "exit 3 2", **own("Never")), name="bad"))
+    """In a pod that always restarts, a container with policy Never of its own stays as it ended."""
     web = await node.run(container("c1", **own("Never")), container("c2"))
     web.exit("c1", 1)
     await node.wait(30)
     web.exit("c2", 0)
     await web.until_running("c2", attempt=1)
+
+
+@witness("RESTART-19", kubernetes=RULES)
+async def test_pod_of_nothing_but_own_never_ends(node: Node) -> None:
+    """A pod that always restarts ends with its containers where each has the policy Never of its own."""
+    job = node.want(pod(container("c1", "exit 0 2", **own("Never")), name="job"))
+    bad = node.want(pod(container("c1", "exit 3 2", **own("Never")), name="bad"))
     await job.until_phase("Succeeded")
     await bad.until_phase("Failed")
 

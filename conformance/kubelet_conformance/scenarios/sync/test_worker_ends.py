@@ -72,8 +72,7 @@ async def test_removal_that_no_worker_was_told_of(node: Node) -> None:
 @witness("WORK-28")
 async def test_static_pod_that_waited_for_its_name_goes_quietly(node: Node) -> None:
     """A static pod whose manifest goes while it waits for the pod before it is never begun."""
-    slow = container("c1", "run stopdelay=40", readinessProbe=exec_probe("x 0 0", periodSeconds=2))
-    first = node.want_static(pod(slow, grace=60, metadata={"uid": _UID}))
+    first = node.want_static(pod(container("c1", "run stopdelay=40"), grace=60, metadata={"uid": _UID}))
     await first.until_running("c1")
     node.want_static(pod(container("c1"), metadata={"uid": _OTHER}))
     await first.until_called("StopContainer", done=False)
@@ -86,7 +85,8 @@ async def test_static_pod_that_waited_for_its_name_goes_quietly(node: Node) -> N
 @witness("WORK-27", "CONFIG-17", kubernetes=(1, 27))
 async def test_version_that_came_and_went_unnoticed_is_never_begun(node: Node) -> None:
     """A version of a static pod that waits while the API server is silent, and goes, is forgotten."""
-    first = node.want_static(pod(container("c1", "run stopdelay=3"), metadata={"uid": _UID}))
+    slow = container("c1", "run stopdelay=6", readinessProbe=exec_probe("x 0 0", periodSeconds=1))
+    first = node.want_static(pod(slow, metadata={"uid": _UID}))
     await first.until_running("c1")
     await node.kubelet.stop()
     with node.outage():

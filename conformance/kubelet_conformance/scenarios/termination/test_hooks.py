@@ -186,3 +186,11 @@ async def test_sleep_hook_takes_its_time_from_the_grace(node: Node) -> None:
     web = await node.run(container("c1", lifecycle={"preStop": {"sleep": {"seconds": 3}}}))
     web.delete(grace=10)
     await web.until_gone()
+
+
+@witness("RESTART-04", undisturbed="it waits for what a fault lets pass unseen")
+async def test_lost_container_has_its_hook_before_it_is_made_again(node: Node) -> None:
+    """A container that the runtime lost track of is stopped as any other one, its preStop hook first."""
+    web = await node.run(container("c1", lifecycle={"preStop": exec_hook("x 0 1")}))
+    node.runtime.lose_track(web.container("c1").id)
+    await web.until_running("c1", attempt=1)
