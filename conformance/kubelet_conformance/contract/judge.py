@@ -259,8 +259,10 @@ class Judge:
             kept[clause.contract].append(clause)
         concerned = dict.fromkeys((*self._outcomes, *kept))
         found = {contract.id: self._judged(contract, kept[contract]) for contract in concerned}
-        for contract, namespace in self._places or ():
-            scenario = self.world.header.scenario_of(namespace)
+        places = self._places or set[tuple[Contract, str]]()
+        scenarios = {each: self.world.header.scenario_of(each) for each in {each for _, each in places}}
+        for contract, namespace in places:
+            scenario = scenarios[namespace]
             if scenario is not None:
                 found[contract.id].kept_in.add(scenario)
         return {**self._index.outcomes, **found}

@@ -15,7 +15,7 @@ taken: Counter[Hashable] = Counter()
 """How often each row of any table has decided in this process; for the coverage of the tables."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Row(Generic[S, T]):
     """Where `when` holds, `then` is what is decided."""
 

@@ -511,8 +511,9 @@ class _OfAnother(Note):
 
 @observer(on=pod_set())
 def _take_phase(_: Moment, pod: Pod) -> None:
-    if not pod.finished:
-        pod.note(_OfAnother).phase = terminal_phase_sent(pod) or pod.note(_OfAnother).phase
+    sent = terminal_phase_sent(pod)
+    if sent and not pod.finished:
+        pod.note(_OfAnother).phase = sent
 
 
 def phase_of_another(pod: Pod) -> str:

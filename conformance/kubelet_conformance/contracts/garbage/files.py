@@ -1,5 +1,7 @@
 """GC and CLEANUP: when the files of pods and containers are removed."""
 
+from pathlib import PurePosixPath
+
 from msgspec import field
 
 from kubelet_conformance.contract import Container, Manifest, Moment, Note, Pod
@@ -27,19 +29,23 @@ _PODS, _LOGS = "pods", "/pods/"
 
 
 class _Paths(Note):
-    """Paths of pods and of their logs: whether each is there, as far as the trace shows."""
+    """Paths of pods and of their logs: the seqs at which each appeared and was removed last."""
 
-    there: Latest[str, bool] = field(default_factory=Latest[str, bool])
+    appeared: Latest[str, int] = field(default_factory=Latest[str, int])
+    removed: Latest[str, int] = field(default_factory=Latest[str, int])
     seq: int = 0
 
     def take(self, record: Disk) -> None:
-        """A file appeared, or was removed, with all that is below it."""
-        if record.op not in {"folder", "written", "removed"} or _LOGS not in record.path:
-            return
-        self.there[record.path] = record.op != "removed"
-        if record.op == "removed":
-            below = f"{record.path}/"
-            self.there.update({path: False for path in self.there if path.startswith(below)})
+        """A file appeared, or was removed."""
+        if record.op in {"folder", "written", "removed"} and _LOGS in record.path:
+            (self.removed if record.op == "removed" else self.appeared)[record.path] = self.seq
+
+    def there(self, path: str) -> bool | None:
+        """Whether it is there, as far as the trace shows; a removed folder takes along what is in it."""
+        if path not in self.appeared and path not in self.removed:
+            return None
+        around = (path, *map(str, PurePosixPath(path).parents))
+        return self.appeared.get(path, -1) > max(self.removed.get(each, -1) for each in around)
 
 
 @observer(on=DISK)
@@ -57,7 +63,7 @@ REMOVED = DISK.where(lambda m: isinstance(m.record, Disk) and m.record.op == "re
 def logs_go_before_their_container(m: Moment, container: Container) -> Findings:
     """The log of a container is removed before its record; as long as it cannot be, the record stays."""
     path = log_path(container)
-    there = m.node.note(_Paths).there.get(path)
+    there = m.node.note(_Paths).there(path)
     if there is None:
         return None
     return kept_if(not there, f"{container.name} is removed, and its log is left", container.create)
@@ -75,7 +81,7 @@ def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     if pod.static or not m.node.kubelet_up:
         return None
     path = _folder_of(pod)
-    if not m.node.note(_Paths).there.get(path):
+    if not m.node.note(_Paths).there(path):
         return None
     grace = pod.spec.grace_seconds if pod.spec is not None else 0
     return answered(
@@ -165,8 +171,13 @@ def cgroup_stays_with_its_volumes(m: Moment, disk: Disk) -> Findings:
     if disk.op != "removed":
         return None
     folder = f"{_LOGS}{uid}"
-    paths = m.node.note(_Paths).there.items()
-    gone = any(not there and (path.endswith(folder) or f"{folder}/volumes/" in path) for path, there in paths)
+    paths = m.node.note(_Paths)
+    own = (
+        each
+        for each in (*paths.removed, *paths.appeared)
+        if each.endswith(folder) or f"{folder}/volumes/" in each
+    )
+    gone = any(not paths.there(each) for each in own)
     return KEPT if gone else broken(f"the cgroup of pod {uid} is removed, and its volumes are left")
 
 
