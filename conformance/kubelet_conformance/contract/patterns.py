@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NoReturn
 
+from kubelet_conformance.trace.format.records import Expect
 from kubelet_conformance.trace.world.moment import Moment
 
 Predicate = Callable[[Moment], bool]
@@ -184,3 +185,10 @@ def pod_unset() -> Pattern:
 def deleted() -> Pattern:
     """A pod object was finally removed."""
     return Pattern(frozenset({"deleted"}))
+
+
+def expects(contract_id: str) -> Pattern:
+    """A scenario writes whether what it expects of this contract came true."""
+    return Pattern(frozenset({"expect"})).where(
+        lambda m: isinstance(m.record, Expect) and m.record.contract == contract_id
+    )

@@ -5,16 +5,17 @@ from typing import Any
 import msgspec
 from msgspec import field
 
-from kubelet_conformance.contract import Manifest, Moment, Note, Pattern, Pod, PodStatus
+from kubelet_conformance.contract import Manifest, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, pod_set, pod_unset, status
+from kubelet_conformance.contract.patterns import call, expects, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kubelet import is_of_another_version, sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import FAULT, may_not_refer, of
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.status import may_be_older
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import Expect, PodChange
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
@@ -226,11 +227,7 @@ def manifest_with_claims_is_refused(m: Moment) -> Findings:
     )
 
 
-def _is_expected(m: Moment) -> bool:
-    return isinstance(m.record, Expect) and m.record.contract == "STATIC-26"
-
-
-@contract("STATIC-26", on=Pattern(frozenset({"expect"})).where(_is_expected), needs=(PODS,))
-def invalid_manifest_is_not_run(_: Moment, expect: Expect) -> Findings:
+@contract("STATIC-26", on=expects("STATIC-26"), needs=(PODS,))
+def invalid_manifest_is_not_run(m: Moment, expect: Expect) -> Findings:
     """Of the manifests that a scenario writes those that the API allows are run, and no others."""
-    return KEPT if expect.met else broken(f"expected that {expect.awaited}")
+    return as_expected(m, expect)

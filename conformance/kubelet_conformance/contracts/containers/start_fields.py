@@ -6,15 +6,16 @@ START: the environment that a container is created with.
 import re
 from collections.abc import Mapping
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pattern, Pod
+from kubelet_conformance.contract import Container, Exit, Moment, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import call, event
+from kubelet_conformance.contract.patterns import call, event, expects
 from kubelet_conformance.contracts.containers.start import noted_graces
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import most_delay
 from kubelet_conformance.contracts.facts.pod import will_not_run_again
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ContainerConfig
 from kubelet_conformance.trace.format.labels import Annotation, Label
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -185,11 +186,7 @@ def environment_is_complete(m: Moment, pod: Pod) -> Findings:
     return broken(f"the variable {wrong}, in {spec.name}", pod.set_seq) if wrong else KEPT
 
 
-def _is_expected(m: Moment) -> bool:
-    return isinstance(m.record, Expect) and m.record.contract == "START-15"
-
-
-@contract("START-15", on=Pattern(frozenset({"expect"})).where(_is_expected), needs=(CRI, PODS))
-def container_is_given_what_its_spec_says(_: Moment, expect: Expect) -> Findings:
+@contract("START-15", on=expects("START-15"), needs=(CRI, PODS))
+def container_is_given_what_its_spec_says(m: Moment, expect: Expect) -> Findings:
     """Variables and mounts have the values that a scenario expects; without them nothing is made."""
-    return KEPT if expect.met else broken(f"expected that {expect.awaited}")
+    return as_expected(m, expect)

@@ -5,21 +5,17 @@ Only a trace without desired pods can say so: where a kubelet calls, an `expect`
 
 from kubelet_conformance.contract import Moment, Pattern
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.patterns import expects
 from kubelet_conformance.trace.format.records import Expect
 
 
 def expected(contract_id: str) -> Pattern:
     """The record states what this contract expects of the runtime."""
-
-    def concerns(m: Moment) -> bool:
-        of_runtime = m.header.channels.pods == "none"
-        return of_runtime and isinstance(m.record, Expect) and m.record.contract == contract_id
-
-    return Pattern(frozenset({"expect"})).where(concerns)
+    return expects(contract_id).where(lambda m: m.header.channels.pods == "none")
 
 
 def as_expected(_: Moment, expect: Expect) -> Findings:
-    """The runtime did what the scenario that calls it expects."""
+    """What is called did as the scenario expects."""
     return KEPT if expect.met else broken(f"expected that {expect.awaited}")
 
 
