@@ -1,12 +1,11 @@
 """The decision tables of the reference and of the suite, and which rows of them decide in a run."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cache
-from importlib import import_module
 
 from kubelet_conformance.contracts.tables.table import taken
-from kubelet_conformance.targets.in_process.decision_tables import reference_tables, rows_taken
+from kubelet_conformance.targets.in_process.decision_tables import reference_tables, rows_taken, tables_in
 
 _SUITE: Mapping[str, tuple[str, ...]] = {
     "Is another sandbox needed?": ("facts.sandbox.REPLACEMENTS",),
@@ -22,13 +21,7 @@ _SUITE: Mapping[str, tuple[str, ...]] = {
 
 def suite_tables() -> dict[str, list[tuple[str, list[Hashable]]]]:
     """For each question that the suite judges by tables: the place of each table, and its rows."""
-    return {question: [(place, _rows(place)) for place in places] for question, places in _SUITE.items()}
-
-
-def _rows(place: str) -> list[Hashable]:
-    module, _, name = place.rpartition(".")
-    rows: Iterable[Hashable] = getattr(import_module(f"kubelet_conformance.contracts.{module}"), name)
-    return list(rows)
+    return tables_in("kubelet_conformance.contracts", _SUITE)
 
 
 @cache

@@ -96,7 +96,7 @@ def gather(begin: Callable[[str], None] = lambda _: None) -> Coverage:
 
 
 def coverage_of(counts: Mapping[str, Counts], decided: Counter[str]) -> Coverage:
-    """What it comes to how often scenarios, by name, exercise contracts, and how often each row decided."""
+    """All together, by how often each scenario exercises each contract and how often each row decided."""
     return Coverage(_gathered(counts), {name: decided[name] for name in decision_rows()})
 
 

@@ -1,7 +1,7 @@
-"""The decision tables of the reference kubelet, and which rows of them decide."""
+"""Decision tables by the question that they answer; those of the reference kubelet, and which rows decide."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from importlib import import_module
 
 from kubelet_reference.util.decision_table import taken
@@ -34,7 +34,17 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
 
 def reference_tables() -> dict[str, list[tuple[str, list[Hashable]]]]:
     """For each question that the reference decides by tables: the place of each table, and its rows."""
-    return {question: [(place, _rows(place)) for place in places] for question, places in _TABLES.items()}
+    return tables_in("kubelet_reference", _TABLES)
+
+
+def tables_in(
+    package: str, places: Mapping[str, Sequence[str]]
+) -> dict[str, list[tuple[str, list[Hashable]]]]:
+    """The rows of the tables that stand at these places of a package, such as "status.phase.PHASES"."""
+    return {
+        question: [(place, _rows(f"{package}.{place}")) for place in those]
+        for question, those in places.items()
+    }
 
 
 def rows_taken() -> Counter[Hashable]:
@@ -44,5 +54,5 @@ def rows_taken() -> Counter[Hashable]:
 
 def _rows(place: str) -> list[Hashable]:
     module, _, name = place.rpartition(".")
-    rows: Iterable[Hashable] = getattr(import_module(f"kubelet_reference.{module}"), name)
+    rows: Iterable[Hashable] = getattr(import_module(module), name)
     return list(rows)
