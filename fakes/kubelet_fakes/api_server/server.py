@@ -116,7 +116,7 @@ class ApiServer:
             "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
             "current-context": name,
         }
-        return yaml.safe_dump(config, sort_keys=False)
+        return msgspec.yaml.encode(config).decode()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; a refusal is an object of kind Status, and one with code 0 is no answer."""

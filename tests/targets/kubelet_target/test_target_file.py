@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
-import yaml
 
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.kubelet_target.choosing import resolved
@@ -126,7 +126,7 @@ def test_reference_process_frees_nothing(tmp_path: Path) -> None:
     places = Places(tmp_path, "node-1", tmp_path / "cri.sock", "1.32", free_ports())
     file = tmp_path / "kubelet.yaml"
     written = configuration(reference_process(), places, {})
-    file.write_text(yaml.safe_dump(written), encoding="utf-8")
+    file.write_bytes(msgspec.yaml.encode(written))
     found = load(str(file), {}, Behaviour.of())
 
     assert (found.eviction_hard, found.eviction_soft, found.image_gc_high_threshold) == ({}, {}, 100)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.trace.format.json_values import object_of, text_of
@@ -75,7 +74,7 @@ def _is_quick(manifests: Sequence[Manifest]) -> bool:
 def _lines(manifest: Manifest, start: float) -> list[str]:
     if not manifest.text:
         return [f"--- # +{manifest.t - start:.1f} s: {manifest.pod} is removed"]
-    text = yaml.safe_dump(msgspec.json.decode(manifest.text), sort_keys=False)
+    text = msgspec.yaml.encode(msgspec.json.decode(manifest.text)).decode()
     return [f"--- # +{manifest.t - start:.1f} s", *text.splitlines()]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, cast
 
-import yaml
+import msgspec
 
 from kubelet_conformance.contract.applicability import STATIC_GATE, is_on, parse_version
 from kubelet_conformance.targets.choice import TargetError
@@ -154,7 +154,7 @@ class ProcessNode:
                 each and {name: value for name, value in each.items() if name != _LOGS} for each in found
             ]
         self.configuration = found[0]
-        configs = ["" if each is None else yaml.safe_dump(each, sort_keys=False) for each in found]
+        configs = ["" if each is None else msgspec.yaml.encode(each).decode() for each in found]
         path = str(self._settings.get("static_pod_path", MANIFEST_FOLDER))
         disk = RootedDisk(OsDisk(LoopClock(0)), self._folder, in_place=path)
         # The fakes' disk and URL name more methods than are used.

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-import yaml
 
 from kubelet_reference.server.api_client.kubeconfig import read_kubeconfig
 from kubelet_reference.server.errors import BadInputError
@@ -21,7 +21,7 @@ def config(folder: Path, user: Any = None, **cluster: Any) -> str:
         "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
         "users": [{"name": "u", "user": {"token": "t"} if user is None else user}],
     }
-    path.write_text(yaml.safe_dump(given), encoding="utf-8")
+    path.write_bytes(msgspec.yaml.encode(given))
     return str(path)
 
 
