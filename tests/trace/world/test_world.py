@@ -127,6 +127,27 @@ def test_edited_manifest_is_another_pod() -> None:
     assert world.names["default", "st-node-1"] is not world.pods["hash-1"]
 
 
+@pytest.mark.parametrize("name", ["c1", "c2"])
+def test_status_is_of_the_version_that_has_its_containers(name: str) -> None:
+    """The status of a new version goes to the mirror that the former one has left."""
+    s = TraceBuilder()
+    specs = {each: {"containers": [{"name": each, "image": "img:1"}]} for each in ("c1", "c2")}
+    s.record("pod", op="set", source="file", pod={"metadata": {"name": "st"}, "spec": specs["c1"]})
+    old = s.pod("unused")
+    old.manifest["metadata"] = {"name": "st-node-1", "namespace": "default", "uid": "hash-1"}
+    s.run_sandbox(old)
+    mirror = {"uid": "mirror", "namespace": "default", "name": "st-node-1"}
+    s.record("status", status={"phase": "Pending"}, **mirror)
+    s.record("pod", op="set", source="file", pod={"metadata": {"name": "st"}, "spec": specs["c2"]})
+    waits = {"name": name, "state": {"waiting": {"reason": "ContainerCreating"}}}
+    s.record("status", status={"phase": "Pending", "containerStatuses": [waits]}, **mirror)
+    world = s.world()
+    reported = {"c1": world.pods["hash-1"], "c2": world.names["default", "st-node-1"]}[name]
+
+    assert reported.status is not None
+    assert [one.name for one in reported.status.every_container] == [name]
+
+
 @pytest.mark.parametrize(("seen", "image"), [("12:00:01", "img:1"), ("12:00:05", "img:2")])
 def test_version_that_is_run_is_the_one_that_was_seen(seen: str, image: str) -> None:
     """Of a static pod that was edited before it ran, the kubelet says when it saw the manifest."""

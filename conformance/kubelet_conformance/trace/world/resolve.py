@@ -385,10 +385,21 @@ def _resolve_status(moment: Moment, record: Status) -> None:
 
 
 def _reported_version(moment: Moment, pod: Pod) -> Pod:
-    """A version of a static pod that comes again has the existing mirror, maybe of another version."""
+    """A version of a static pod may have the mirror of another one for a while.
+
+    Its containers show which it is, by their ids or else by names that only the newest version has.
+    """
     every = moment.status.every_container if moment.status is not None else ()
+    key = pod.namespace, pod.name
     known = (moment.world.containers.get(one.runtime_id) for one in every)
     for other in (container.pod for container in known if container is not None):
-        if other is not None and other.static and (other.namespace, other.name) == (pod.namespace, pod.name):
+        if other is not None and other.static and (other.namespace, other.name) == key:
             return other
+    newest = moment.world.names.get(key)
+    if newest is not None and newest.static and {one.name for one in every} == _names(newest) != _names(pod):
+        return newest
     return pod
+
+
+def _names(pod: Pod) -> set[str]:
+    return set(pod.spec.entries) if pod.spec is not None else set()
