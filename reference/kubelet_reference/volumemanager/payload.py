@@ -54,10 +54,14 @@ def files_of_keys(
 def downward_files(
     pod: Pod, items: Iterable[DownwardAPIVolumeFile] | None, default_mode: int | None, settings: Settings
 ) -> Payload:
-    """Each item as a file that describes the pod; raises `SetUpError` for what cannot be described."""
+    """Each item as a file that describes the pod; raises `SetUpError` for what cannot be described.
+
+    One that asks for nothing is an empty file.
+    """
     mode = DEFAULT_MODE if default_mode is None else default_mode
     files: Payload = {}
     for item in items or ():
+        text = ""
         if item.fieldRef is not None:
             text = _field(pod, item.fieldRef.fieldPath)
         elif item.resourceFieldRef is not None:
@@ -65,8 +69,6 @@ def downward_files(
                 text = resource_text(pod, None, item.resourceFieldRef, settings)
             except ConfigError as error:
                 raise SetUpError(str(error)) from error
-        else:
-            raise SetUpError(f"{item.path}: neither a field nor a resource is named")
         files[item.path] = ProjectedFile(text.encode(), mode if item.mode is None else item.mode)
     return files
 

@@ -91,8 +91,8 @@ def prepare_host_path(disk: Disk, source: HostPathVolumeSource) -> None:
     Without a type nothing is looked at. Raises `SetUpError`, and `OSError`.
     """
     path, wanted = source.path, source.type or ""
-    if not path.startswith("/") or ".." in path.split("/"):
-        raise SetUpError(f"invalid HostPath `{path}`: must be absolute and not contain '..'")
+    if ".." in path.split("/"):
+        raise SetUpError(f"invalid HostPath `{path}`: must not contain '..'")
     if not wanted:
         return
     if wanted not in _TYPES:
