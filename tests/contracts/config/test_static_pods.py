@@ -129,6 +129,22 @@ def test_pod_that_ended_by_itself_goes(s: TraceBuilder, *, ended: bool) -> None:
     s.stop_here()
 
 
+@detects("STATIC-07")
+def test_pod_of_another_network_is_moved(s: TraceBuilder, *, right: bool) -> None:
+    """STATIC-07: a pod that is to use the node's network gets another sandbox, whatever goes elsewhere."""
+    tell_status(s)
+    web = file_pod(s)
+    _, c1 = start_static(s, web)
+    own = file_pod(s, "own", uid="u1")
+    sandbox, c2 = start_static(s, own)
+    file_pod(s, "own", uid="u1", hostNetwork=right)
+    remove_file(s, web)
+    s.wait(1).stop(c1)
+    s.stop(c2)
+    s.stop_sandbox(sandbox)
+    tell_status(s.wait(30))
+
+
 @pytest.mark.parametrize("right", [True, False])
 def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
     """STATIC-07: a deadline that passes ends its own pod, whatever becomes of the other manifests."""

@@ -109,6 +109,18 @@ def test_removal_that_is_noticed_late_is_a_reason(s: TraceBuilder, *, right: boo
     s.wait(5)
 
 
+@detects("SYNC-13", ended=(True, False))
+def test_phase_that_was_sent_is_a_reason(s: TraceBuilder, *, ended: bool) -> None:
+    """SYNC-13: a pod that another client has ended is stopped, whatever the kubelet reports meanwhile."""
+    web, sandbox, c1 = running(s)
+    web.manifest["status"] = {"phase": "Failed" if ended else "Running"}
+    s.set(web)
+    s.status(web, "Running")
+    s.exited(c1, code=0)
+    s.stop_sandbox(sandbox)
+    s.wait(5)
+
+
 @pytest.mark.parametrize("wrong", ["sandbox", "container", "image"])
 @detects("SYNC-13")
 def test_healthy_pod_is_let_be(s: TraceBuilder, wrong: str, *, right: bool) -> None:

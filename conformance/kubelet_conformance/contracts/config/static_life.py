@@ -12,7 +12,7 @@ from kubelet_conformance.contract.patterns import call, done, exited, kubelet, p
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
-from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
+from kubelet_conformance.contracts.facts.sandbox import sandbox_asked, why_replaced
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
@@ -37,7 +37,7 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
         pod, sandbox = n.pod, n.sandbox
         if pod is None or not pod.static or not pod.wanted or pod.termination is not None or pod.finished:
             return False
-        if time_may_be_over(n, pod):
+        if time_may_be_over(n, pod) or why_replaced(pod) is not None:
             return False
         if sandbox is None or not sandbox.born or pod.note(_Trouble).seen:
             return False

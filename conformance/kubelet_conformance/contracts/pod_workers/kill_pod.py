@@ -17,6 +17,7 @@ from kubelet_conformance.contracts.facts.kills import (
 )
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import run_before_removal_was_noticed
+from kubelet_conformance.contracts.facts.status import terminal_phase_sent
 from kubelet_conformance.contracts.facts.timing import POLLED, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, PodSpec
@@ -180,6 +181,8 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment, pod: Pod, sandbox: Sandbox)
     if not sandbox.born or sandbox.state != "ready":
         return None
     if not pods.to_run(m) or _pod_is_over(pod) or why_replaced(pod) is not None or sandbox is not pod.sandbox:
+        return KEPT
+    if terminal_phase_sent(pod):
         return KEPT
     if sandbox.run is not None and pod.note(PodCgroup).lost_seq > sandbox.run.seq:
         return KEPT
