@@ -5,6 +5,7 @@ import re
 import signal
 import struct
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from multiprocessing import active_children
@@ -37,27 +38,41 @@ def _an_endless_scenario() -> Played:
         signal.pause()
 
 
+def _ahead(scenarios: Mapping[str, Callable[[], Played]]) -> Ahead[Played]:
+    return Ahead(lambda key: scenarios[key](), scenarios, 2)
+
+
 def test_each_gets_its_own() -> None:
     """What came of each scenario is handed out for its key, and none was played here."""
     scenarios = {f"key {number}": partial(_a_scenario, f"scenario {number}") for number in range(20)}
 
-    with closing(Ahead(scenarios, 2)) as ahead:
+    with closing(_ahead(scenarios)) as ahead:
         found = [ahead.take(key) for key in scenarios]
 
     assert [played.scenario for played in found] == [f"scenario {number}" for number in range(20)]
     assert os.getpid() not in {played.judged.trace.records for played in found}
 
 
+def test_more_can_be_asked_for() -> None:
+    """What is added later is played as well, more than the processes have room for at a time."""
+    keys = [f"key {number}" for number in range(20)]
+    with closing(Ahead(_a_scenario, keys[:1], 2)) as ahead:
+        for key in keys[1:]:
+            ahead.add(key)
+
+        assert [ahead.take(key).scenario for key in keys] == keys
+
+
 def test_what_is_not_played_is_not_waited_for() -> None:
     """Asking for another scenario raises."""
-    with closing(Ahead({"one": partial(_a_scenario, "one")}, 2)) as ahead, pytest.raises(LookupError):
+    with closing(_ahead({"one": partial(_a_scenario, "one")})) as ahead, pytest.raises(LookupError):
         ahead.take("two")
 
 
 def test_process_that_dies_is_reported() -> None:
     """What a process that is gone was to play is not waited for."""
     with (
-        closing(Ahead({"one": _a_deadly_scenario}, 2)) as ahead,
+        closing(_ahead({"one": _a_deadly_scenario})) as ahead,
         pytest.raises(ProcessDiedError, match="ended by itself with code -9"),
     ):
         ahead.take("one")
@@ -71,7 +86,7 @@ def test_process_that_dies_while_it_writes_is_reported(monkeypatch: pytest.Monke
         os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(worker_pool, "_work", half)
-    with closing(Ahead({"one": _a_deadly_scenario}, 2)) as ahead, pytest.raises(ProcessDiedError):
+    with closing(_ahead({"one": _a_deadly_scenario})) as ahead, pytest.raises(ProcessDiedError):
         ahead.take("one")
 
 
@@ -97,7 +112,7 @@ def test_run_ends_with_the_process_that_dies(
 def test_endless_scenario_is_ended() -> None:
     """A run that gives up need not wait for what is being played."""
     before = set(active_children())
-    ahead = Ahead({"one": _an_endless_scenario}, 2)
+    ahead = _ahead({"one": _an_endless_scenario})
     begun = [process for process in active_children() if process not in before]
 
     ahead.close()

@@ -270,7 +270,7 @@ class Scenarios:
             ahead[item.nodeid] = partial(
                 ours.play, item.stash[_FUNCTION], self._named[item.nodeid], arguments
             )
-        self._ahead = Ahead(ahead, processors())
+        self._ahead = Ahead(lambda key: ahead[key](), ahead, processors())
 
     def _prepare(self, live: LiveRun, items: list[pytest.Item]) -> None:
         """Plan all scenarios and connect to the runtime."""

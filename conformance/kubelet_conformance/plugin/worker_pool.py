@@ -1,4 +1,4 @@
-"""Play scenarios ahead of their turn, in a process for each processor.
+"""Play scenarios ahead of their turn, or do other work for them, in a process for each processor.
 
 Each scenario has a node of its own, so it makes no difference in which process it is played. The processes
 are copies of this one, made once everything is loaded, and so only where the system makes such copies safely.
@@ -8,7 +8,7 @@ There is no thread here that could wait for a process that has been killed.
 import contextlib
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -25,24 +25,36 @@ class ProcessDiedError(Exception):
 
 
 class Ahead(Generic[T]):
-    """Plays these scenarios, by key, in this many processes, and hands out the result of each."""
+    """Calls `play` with these keys in this many processes, and hands out the result of each."""
 
-    def __init__(self, scenarios: Mapping[str, Callable[[], T]], processes: int) -> None:
-        self._waiting = deque(scenarios)
+    def __init__(self, play: Callable[[str], T], keys: Iterable[str], processes: int) -> None:
+        self._waiting = deque[str]()
         self._results: dict[str, T | Exception] = {}
-        self._due = set(scenarios)
+        self._due = set[str]()
         context = get_context("fork")
         self._workers: dict[Connection, BaseProcess] = {}
+        self._given: dict[Connection, int] = {}
+        """How many keys each process has before it."""
         for _ in range(processes):
             ours, theirs = context.Pipe()
-            worker = context.Process(
-                target=_work, args=(theirs, scenarios, [*self._workers, ours]), daemon=True
-            )
+            worker = context.Process(target=_work, args=(theirs, play, [*self._workers, ours]), daemon=True)
             worker.start()
             theirs.close()
-            self._workers[ours] = worker
-            for _ in range(_QUEUED):
-                self._send_next(ours)
+            self._workers[ours], self._given[ours] = worker, 0
+        self._begin(keys)
+
+    def add(self, *keys: str) -> None:
+        """Begin these as well, and take what there is of results; raises `ProcessDiedError`."""
+        self._receive(0)
+        self._begin(keys)
+
+    def _begin(self, keys: Iterable[str]) -> None:
+        new = list(keys)
+        self._waiting.extend(new)
+        self._due.update(new)
+        for _ in range(_QUEUED):
+            for connection in self._workers:
+                self._send_next(connection)
 
     def take(self, key: str) -> T:
         """The result of this scenario, once it is there.
@@ -71,12 +83,13 @@ class Ahead(Generic[T]):
         self._workers.clear()
 
     def _send_next(self, connection: Connection) -> None:
-        if self._waiting:
+        if self._waiting and self._given[connection] < _QUEUED:
+            self._given[connection] += 1
             connection.send(self._waiting.popleft())
 
-    def _receive(self) -> None:
+    def _receive(self, seconds: float | None = None) -> None:
         """Wait for the next results, and give their processes more to do."""
-        for ready in wait(list(self._workers)):
+        for ready in wait(list(self._workers), seconds):
             connection = cast("Connection", ready)
             try:
                 found, played = connection.recv()
@@ -87,12 +100,11 @@ class Ahead(Generic[T]):
                     f"a process that plays scenarios ended by itself with code {worker.exitcode}"
                 ) from None
             self._results[found] = played
+            self._given[connection] -= 1
             self._send_next(connection)
 
 
-def _work(
-    connection: Connection, scenarios: Mapping[str, Callable[[], object]], inherited: Iterable[Connection]
-) -> None:
+def _work(connection: Connection, play: Callable[[str], object], inherited: Iterable[Connection]) -> None:
     """Play what is asked for; whether to go on is up to the process that asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -101,11 +113,11 @@ def _work(
     with contextlib.suppress(EOFError, OSError):  # The asking process is gone.
         while True:
             key: str = connection.recv()
-            connection.send((key, _result(scenarios[key])))
+            connection.send((key, _result(play, key)))
 
 
-def _result(play: Callable[[], object]) -> object:
+def _result(play: Callable[[str], object], key: str) -> object:
     try:
-        return play()
+        return play(key)
     except Exception as error:  # noqa: BLE001 - raised where the result is taken
         return error

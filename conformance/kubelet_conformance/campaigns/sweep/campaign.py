@@ -128,7 +128,7 @@ def _results(work: Mapping[str, Callable[[], T]], begin: Callable[[str], None]) 
     """What comes of each, in order; played ahead on all processors."""
     # What is there now never goes: processes that are copies of this one need not look at it again.
     gc.freeze()
-    ahead = Ahead(work, min(processors(), len(work)))
+    ahead = Ahead(lambda key: work[key](), work, min(processors(), len(work)))
     try:
         for key in work:
             begin(key)

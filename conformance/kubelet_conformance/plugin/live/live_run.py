@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.plugin.live.culprits import Manifest, alive, manifests_before, smallest, written
-from kubelet_conformance.plugin.live.dry_run import Place, Placement, dry_run, placed
+from kubelet_conformance.plugin.live.dry_run import DryRun, Place, Placement, dry_run, placed
 from kubelet_conformance.plugin.live.first_break import FirstBreak
 from kubelet_conformance.plugin.live.forecast import Forecast
 from kubelet_conformance.plugin.live.lives import Life, shared_out
@@ -28,6 +29,7 @@ from kubelet_conformance.plugin.live.plan import Plan
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
+from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.run_record.model import LeftOut
@@ -41,7 +43,9 @@ from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Record
 
 _FEW = 20
-"""This many scenarios are tried in a moment; before more, the runtime is looked for."""
+"""So many scenarios are tried in a moment; for more there are processes, and a look at the runtime first."""
+_KIND = 10
+"""The niceness of judging, which kubelets need not wait for."""
 _MINUTE = 60.0
 _PATIENCE_SECONDS = 10.0
 _DEATHS_REPLAYED_MAX = 5
@@ -87,6 +91,8 @@ class LiveRun:
         """A break that counts was seen, and --fail-fast is given; or the run is interrupted."""
         self._interrupted = False
         self._deaths = 0
+        self._judging: Ahead[tuple[Judged, str]] | None = None
+        """Judges the traces of lives that have ended, while others are played."""
         self._runner = asyncio.Runner()
         self.plan = Plan(cheapest_first=options.fail_fast)
         self._scenarios: dict[str, LiveScenario] = {}
@@ -104,31 +110,20 @@ class LiveRun:
             TargetError: The runtime cannot be played on.
         """
         self._folder = folder
-        scenarios = list(scenarios)
-        self._runner.run(self.stage.try_kubelet())
-        if len(scenarios) > _FEW:
-            self._runner.run(self.stage.look())
-        images: set[str] = set()
-        for scenario in scenarios:
-            name = scenario.named.name
-            begin(name)
-            self._scenarios[name] = scenario
-            declared = scenario_of(scenario.function)
-            if scenario.arguments is None:
-                budget = self._options.budget
-                self.plan.placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
-                continue
-            found = dry_run(
-                scenario.function,
-                name,
-                self._options.choice,
-                scenario.arguments,
-                by_files=self.stage.by_files,
-            )
-            found.refused = found.refused or self.stage.missing(found.uses)
-            self.plan.placements[name] = placed(declared, found, self._options.budget, self.stage.controls)
-            if self.plan.placements[name].place is not Place.NOWHERE:
-                images |= found.images
+        self._scenarios = {each.named.name: each for each in scenarios}
+        with ExitStack() as stack:
+            tried: Callable[[str], DryRun | None] = self._dry_run
+            if len(self._scenarios) > _FEW and processors() > 1:
+                # Before there are threads of gRPC, of which a copy of this process would have none.
+                self._judging = Ahead(self._judged_beside, (), processors())
+                tried = stack.enter_context(closing(Ahead(self._dry_run, self._scenarios, processors()))).take
+            self._runner.run(self.stage.try_kubelet())
+            if len(self._scenarios) > _FEW:
+                self._runner.run(self.stage.look())
+            images: set[str] = set()
+            for name in self._scenarios:
+                begin(name)
+                images |= self._place(name, tried(name))
         if not self.plan.to_play:
             return
         self._runner.run(self.stage.open(images))
@@ -137,6 +132,25 @@ class LiveRun:
         self.plan.forecast = Forecast(self.stage.nodes, self._options.concurrency, processors())
         if self._options.quick:
             self.plan.leave_out_what_is_long()
+
+    def _dry_run(self, name: str) -> DryRun | None:
+        """What a scenario needs; None where what it takes is not known yet."""
+        scenario = self._scenarios[name]
+        if scenario.arguments is None:
+            return None
+        choice, by_files = self._options.choice, self.stage.by_files
+        return dry_run(scenario.function, name, choice, scenario.arguments, by_files=by_files)
+
+    def _place(self, name: str, found: DryRun | None) -> set[str]:
+        """Place a scenario that was tried so; the images that it takes for that."""
+        budget = self._options.budget
+        if found is None:
+            self.plan.placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
+            return set()
+        found.refused = found.refused or self.stage.missing(found.uses)
+        declared = scenario_of(self._scenarios[name].function)
+        placement = self.plan.placements[name] = placed(declared, found, budget, self.stage.controls)
+        return set() if placement.place is Place.NOWHERE else found.images
 
     def play(
         self, name: str, arguments: Mapping[str, Any], progress: Steps | None
@@ -304,6 +318,11 @@ class LiveRun:
             only = None if life.shared else life.acts[0].name
             life.judged = whole, _ = judge(life.path, self._contracts, only, patient=self._patient)
             self._first_break.look_at(shared_out(whole, life.owners, ())[0] if life.shared else whole)
+        elif self._judging is not None:
+            try:
+                self._judging.add(life.name)
+            except ProcessDiedError:
+                self._end_judging()
         if self._stop.is_set():
             life.acts = [act for act in life.acts if act.number in life.ended]
 
@@ -318,7 +337,7 @@ class LiveRun:
                 nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
                 self._take(act, life.ended[act.number], nothing, "")
             return
-        whole, wrong = life.judged or judge(life.path, self._contracts, first or None, patient=self._patient)
+        whole, wrong = life.judged or self._verdicts(life.name)
         shares = {first: whole}
         killers = [each.acts[0].name for each in life.again if each.died]
         if killers:
@@ -329,6 +348,30 @@ class LiveRun:
         self.lives.append(with_log(whole, life.path, self._log(life), life.started, numbers))
         for act in life.acts:
             self._take(act, life.ended[act.number], shares[act.name], wrong)
+
+    def _verdicts(self, name: str) -> tuple[Judged, str]:
+        """What was found of a life while others were played, or else is found now."""
+        if self._judging is not None:
+            try:
+                return self._judging.take(name)
+            except ProcessDiedError:
+                self._end_judging()
+        return self._judged(name)
+
+    def _judged(self, name: str) -> tuple[Judged, str]:
+        """The verdicts on a life of that name, and what failed in judging."""
+        scenario = name if name in self._scenarios else None
+        return judge(self._folder / f"{name}.jsonl", self._contracts, scenario, patient=self._patient)
+
+    def _judged_beside(self, name: str) -> tuple[Judged, str]:
+        """The same in a process of its own, for which no kubelet has to wait."""
+        os.nice(max(0, _KIND - os.nice(0)))
+        return self._judged(name)
+
+    def _end_judging(self) -> None:
+        if self._judging is not None:
+            self._judging.close()
+            self._judging = None
 
     def _watched(
         self, life: Life, header: Header, owner: Callable[[int], str | None]
@@ -390,6 +433,7 @@ class LiveRun:
 
     def close(self) -> None:
         """Leave nothing behind."""
+        self._end_judging()
         try:
             self._runner.run(self.stage.close())
         finally:

@@ -60,7 +60,8 @@ class LiveEnvironment:
     `process` is the kubelet where it is a process of its own, None for the one in this process; `then` takes
     turns with it, if one does. `private` is
     the runtime's other side, where it is one of our own; `fake` is there where the runtime is the fake.
-    Kubelets that are `isolated` have mount namespaces; `starts` limits how many start in parallel.
+    Kubelets that are `isolated` have mount namespaces; `starts` limits how many start in parallel, `kubelets`
+    how many there are.
     """
 
     choice: Choice
@@ -73,6 +74,7 @@ class LiveEnvironment:
     fake: OwnFake | None = None
     isolated: bool = False
     starts: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
+    kubelets: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
 
 
 class Life:
@@ -139,6 +141,7 @@ class Life:
             await stack.enter_async_context(tapped(socket, self._around.endpoint.path, self._recorder))
             self._node = self._make_node(socket)
             async with self._around.starts:
+                await stack.enter_async_context(self._around.kubelets)
                 if self._around.process is not None:
                     await watches_for_a_kubelet()
                 await stack.enter_async_context(self._node)

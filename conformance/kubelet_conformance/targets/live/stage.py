@@ -44,6 +44,8 @@ _SHORT = "/tmp"  # noqa: S108 - the folder there has a name that cannot be guess
 _NODES_OF_A_PROCESSOR = 12
 _NODES_MAX = {_FAKE: 24, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
+_NODES_READY = 8
+"""So many more nodes are made ready on fakes, of which each waits for a kubelet that may start."""
 _MISSING = (
     (frozenset({PLUGIN_USE}), "a plugin of dynamic resources"),
     (frozenset({"api.remove Node", "kubelet.start"}), "a kubelet that does not register its node"),
@@ -85,7 +87,9 @@ class WallStage:
         nodes = min(_NODES_MAX.get(choice.runtime, 1), _NODES_OF_A_PROCESSOR * processors())
         self.nodes = nodes if self._process is None else min(nodes, kubelets_max())
         """How many lives are played at a time."""
-        self._lanes = asyncio.Semaphore(self.nodes)
+        self._kubelets = asyncio.Semaphore(self.nodes)
+        more = _NODES_READY if self._process is not None and choice.runtime == _FAKE else 0
+        self._lanes = asyncio.Semaphore(self.nodes + more)
 
     @property
     def baselines(self) -> list[str]:
@@ -182,6 +186,7 @@ class WallStage:
             self._then,
             isolated=self._isolated,
             starts=self._starts,
+            kubelets=self._kubelets,
         )
 
     async def play(  # noqa: PLR0913 - what is played, and who follows it
