@@ -47,7 +47,6 @@ OF_PODS: list[Row] = [
     ("spec.hostname", "no.dots", ""),
     ("spec.hostnameOverride", "a" * 65, ""),
     ("spec.subdomain", "UPPER", ""),
-    ("spec.nodeName", "node_1", ""),
     ("spec.serviceAccountName", "a/b", ""),
     ("spec.priorityClassName", "A", ""),
     ("spec.runtimeClassName", "A", ""),

@@ -22,7 +22,6 @@ OF_VOLUMES: list[Row] = [
     ({"name": "V"}, "name"),
     ({"emptyDir": {}, "hostPath": {"path": "/p"}}, ""),
     ({"emptyDir": {"sizeLimit": "-1"}}, "emptyDir.sizeLimit"),
-    ({"emptyDir": {"medium": "Tape"}}, "emptyDir.medium"),
     ({"hostPath": {"path": ""}}, "hostPath.path"),
     ({"hostPath": {"path": "/a/../b"}}, "hostPath.path"),
     ({"hostPath": {"path": "/a", "type": "Door"}}, "hostPath.type"),

@@ -116,7 +116,10 @@ _NO_VOLUME = "the name of a volume of the pod"
 
 
 def mounts(pod: Pod, place: FieldPath) -> None:
-    """What a container mounts is a volume of the pod, and no path is mounted over twice."""
+    """What a container mounts is a volume of the pod, and no path is mounted over twice.
+
+    Only a privileged container shows the host what it mounts itself.
+    """
     known = {volume.name for volume in pods.spec(pod).volumes or ()}
     for one, where in containers(pod, place):
         found = one.volumeMounts or ()
@@ -124,6 +127,10 @@ def mounts(pod: Pod, place: FieldPath) -> None:
         for i, mount in enumerate(found):
             if mount.name not in known:
                 at.item(i).field("name").expected(_NO_VOLUME, mount.name)
+            if mount.mountPropagation == "Bidirectional" and not (
+                one.securityContext and one.securityContext.privileged
+            ):
+                at.item(i).field("mountPropagation").wrong("only allowed in privileged containers")
             if mount.subPath and mount.subPathExpr:
                 at.item(i).field("subPathExpr").wrong("not allowed beside subPath")
         unique((at.item(i).field("mountPath"), mount.mountPath) for i, mount in enumerate(found))

@@ -7,6 +7,14 @@ from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.rules import containers
 
 
+def whole_proc(pod: Pod, place: FieldPath) -> None:
+    """A container sees all of /proc only where its users are not the host's (KEP-4265)."""
+    for one, where in containers(pod, place):
+        context = one.securityContext
+        if context and context.procMount == "Unmasked" and pods.spec(pod).hostUsers is not False:
+            where.field("securityContext").field("procMount").wrong("only allowed with hostUsers false")
+
+
 def profiles(pod: Pod, place: FieldPath) -> None:
     """A seccomp or AppArmor profile of the node's is named, and no other is."""
     contexts: list[tuple[object, FieldPath]] = [

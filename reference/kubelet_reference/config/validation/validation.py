@@ -9,7 +9,7 @@ from kubelet_reference.config.validation.metadata_rules import METADATA_RULES
 from kubelet_reference.config.validation.pod_rules import POD_RULES
 from kubelet_reference.config.validation.resource_rules import RESOURCE_RULES
 from kubelet_reference.config.validation.rules import Rule
-from kubelet_reference.config.validation.security_rules import profiles
+from kubelet_reference.config.validation.security_rules import profiles, whole_proc
 from kubelet_reference.config.validation.version_rules import version_rules
 from kubelet_reference.config.validation.volume_rules import VOLUME_RULES
 from kubelet_reference.util.versions import Behaviour
@@ -17,6 +17,7 @@ from kubelet_reference.util.versions import Behaviour
 RULES: tuple[Rule, ...] = (
     *POD_RULES,
     profiles,
+    whole_proc,
     *CONTAINER_RULES,
     environment,
     mounts,

@@ -30,10 +30,6 @@ from kubelet_reference.config.validation.checks import (
 )
 
 
-def _is_medium(value: object) -> bool:
-    return isinstance(value, str) and (value == "Memory" or value.startswith("HugePages"))
-
-
 def _is_port_reference(value: object) -> bool:
     return _PORT.accepts(value) or (isinstance(value, str) and _PORT_NAME.accepts(value))
 
@@ -47,7 +43,6 @@ _VARIABLE = matching('the name of a variable, printable and without "="', "[ -<>
 _HEADER = matching("the name of a header", "[-A-Za-z0-9]+", longest=1 << 10)
 _SYSCTL_PART = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL = matching("the name of a sysctl", rf"({_SYSCTL_PART}[./])*{_SYSCTL_PART}", longest=253)
-_MOUNT_PATH = matching('a path without ":"', "[^:]+", longest=1 << 12)
 _RESOURCE_FIELD = matching(
     "limits or requests of cpu, memory, ephemeral-storage or hugepages-SIZE",
     r"(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)",
@@ -76,7 +71,6 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.PodSpec, "hostname"): optional(DNS_LABEL),
     (v1.PodSpec, "hostnameOverride"): subdomain(64),
     (v1.PodSpec, "subdomain"): optional(DNS_LABEL),
-    (v1.PodSpec, "nodeName"): optional(DNS_SUBDOMAIN),
     (v1.PodSpec, "serviceAccountName"): optional(DNS_SUBDOMAIN),
     (v1.PodSpec, "priorityClassName"): optional(DNS_SUBDOMAIN),
     (v1.PodSpec, "runtimeClassName"): DNS_SUBDOMAIN,
@@ -119,7 +113,6 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     },
     (v1.ContainerPort, "containerPort"): _PORT,
     (v1.ContainerPort, "hostPort"): between(0, 65_535),
-    (v1.ContainerPort, "hostIP"): optional(ADDRESS),
     (v1.ContainerPort, "name"): optional(_PORT_NAME),
     (v1.ContainerPort, "protocol"): optional(one_of("TCP", "UDP", "SCTP")),
     (v1.ContainerResizePolicy, "resourceName"): one_of("cpu", "memory"),
@@ -152,7 +145,7 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.TCPSocketAction, "port"): _PORT_REFERENCE,
     (v1.GRPCAction, "port"): _PORT,
     (v1.SleepAction, "seconds"): NOT_NEGATIVE,
-    (v1.VolumeMount, "mountPath"): _MOUNT_PATH,
+    (v1.VolumeMount, "mountPath"): NOT_EMPTY,
     (v1.VolumeMount, "subPath"): optional(BELOW),
     (v1.VolumeMount, "subPathExpr"): optional(BELOW),
     (v1.VolumeMount, "recursiveReadOnly"): one_of("Disabled", "IfPossible", "Enabled"),
@@ -166,7 +159,6 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
             "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"
         )
     ),
-    (v1.EmptyDirVolumeSource, "medium"): optional(Check('"", Memory or HugePages', _is_medium)),
     (v1.ImageVolumeSource, "pullPolicy"): PULL_POLICY,
     (v1.SecretVolumeSource, "defaultMode"): FILE_MODE,
     (v1.ConfigMapVolumeSource, "defaultMode"): FILE_MODE,
