@@ -54,7 +54,7 @@ class PodFiles:
 
     async def __aexit__(self, *_: object) -> None:
         """End, with a last look: a call may be on its way to the record."""
-        for uid in self._known:
+        for uid in tuple(self._known):
             self._look(uid)
         self._recorder.ahead.remove(self._look_ahead)
         self._recorder.listeners.remove(self._learn)
@@ -65,7 +65,7 @@ class PodFiles:
         clock = LoopClock(0)
         while True:
             await clock.sleep(_POLL_SECONDS)
-            for uid in self._known.copy():
+            for uid in tuple(self._known):
                 self._look(uid)
 
     def _look_ahead(self, kind: str, about: Any) -> None:  # noqa: ANN401 - a request, or the fields of a record
@@ -112,6 +112,8 @@ class PodFiles:
         for path in sorted(gone):
             if gone.isdisjoint(path.parents):
                 self._recorder.record("disk", op="removed", path=self._name(path))
+        if gone and not known:
+            del self._known[uid]  # The pod is gone; its next sandbox would make it known again.
 
     def _found(self, uid: str) -> Iterator[_Sight]:
         """What there may be of a pod's files."""
