@@ -44,8 +44,8 @@ from kubelet_conformance.trace.format.records import Record
 
 _FEW = 20
 """So many scenarios are tried in a moment; for more there are processes, and a look at the runtime first."""
-_KIND = 10
-"""The niceness of judging, which kubelets need not wait for."""
+_NICER = 4
+"""By so much judging is nicer than the run, as kubelets need not wait for it."""
 _MINUTE = 60.0
 _PATIENCE_SECONDS = 10.0
 _DEATHS_REPLAYED_MAX = 5
@@ -93,6 +93,7 @@ class LiveRun:
         self._deaths = 0
         self._judging: Ahead[tuple[Judged, str]] | None = None
         """Judges the traces of lives that have ended, while others are played."""
+        self._niceness = os.nice(0)
         self._runner = asyncio.Runner()
         self.plan = Plan(cheapest_first=options.fail_fast)
         self._scenarios: dict[str, LiveScenario] = {}
@@ -130,6 +131,8 @@ class LiveRun:
         for note in self._runner.run(self.stage.isolate()):
             complain(note, note=True)
         self.plan.forecast = Forecast(self.stage.nodes, self._options.concurrency, processors())
+        if self.stage.limit and len(self.plan.by_node(self.plan.to_play)) > self.stage.nodes:
+            complain(f"kubelets side by side: {self.stage.limit}; the run is faster with more", note=True)
         if self._options.quick:
             self.plan.leave_out_what_is_long()
 
@@ -365,7 +368,7 @@ class LiveRun:
 
     def _judged_beside(self, name: str) -> tuple[Judged, str]:
         """The same in a process of its own, for which no kubelet has to wait."""
-        os.nice(max(0, _KIND - os.nice(0)))
+        os.nice(max(0, self._niceness + _NICER - os.nice(0)))
         return self._judged(name)
 
     def _end_judging(self) -> None:

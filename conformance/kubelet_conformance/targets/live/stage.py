@@ -27,7 +27,7 @@ from kubelet_conformance.targets.live.private_runtimes import (
     own_fake,
 )
 from kubelet_conformance.targets.process.cleanup import clear
-from kubelet_conformance.targets.process.file_watches import kubelets_max
+from kubelet_conformance.targets.process.file_watches import WATCHES, kubelets_max
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.stage import Act, PlayedLife, Watch, processors
@@ -87,6 +87,8 @@ class WallStage:
         nodes = min(_NODES_MAX.get(choice.runtime, 1), _NODES_OF_A_PROCESSOR * processors())
         self.nodes = nodes if self._process is None else min(nodes, kubelets_max())
         """How many lives are played at a time."""
+        self.limit = f"{self.nodes} instead of {nodes}, by {WATCHES}" if self.nodes < nodes else ""
+        """Why more are not, in words, where a setting of the machine says so."""
         self._kubelets = asyncio.Semaphore(self.nodes)
         more = _NODES_READY if self._process is not None and choice.runtime == _FAKE else 0
         self._lanes = asyncio.Semaphore(self.nodes + more)
@@ -144,7 +146,7 @@ class WallStage:
         if self._isolated:
             return []
         notes = [_IN_TURN] if self.nodes > 1 else []
-        self.nodes, self._lanes = 1, asyncio.Semaphore()
+        self.nodes, self._lanes, self.limit = 1, asyncio.Semaphore(), ""
         return [*notes, *filter(None, [await slow_look_ups(NODE)])]
 
     async def open(self, images: Iterable[str]) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from kubelet_reference.util.clock import LoopClock
 
-_LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
+WATCHES = "fs.inotify.max_user_instances"
+"""The setting of Linux that bounds them."""
+_LIMIT = Path("/proc/sys") / WATCHES.replace(".", "/")
 _OF_A_KUBELET = 6
 _OF_A_START = 8
 """A kubelet has more of them while it starts than later."""
