@@ -4,6 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from runtime_reads import list_containers
 from trace_builder import TraceBuilder
 
 from kubelet_conformance.reports.timeline.axis import FOLDED_SECONDS, axis_of
@@ -43,6 +44,17 @@ def test_lanes_stand_by_pod(tmp_path: Path) -> None:
     assert [each.kind for each in of_pod] == [LaneKind.POD, LaneKind.SANDBOX, LaneKind.CONTAINER]
     assert {each.pod for each in of_pod} == {"default/web"}
     assert lanes[-3:] == of_pod
+
+
+def test_what_lies_on_the_lanes_of_the_node_is_about_a_pod(tmp_path: Path) -> None:
+    """A status is about its pod, and a list of all containers about none."""
+    s = life()
+    s.status(s.pod("own"), "Running")
+    list_containers(s)
+    found = timeline_of(written(s, tmp_path))
+
+    pods = {each.what: each.pod for each in found.items if not found.lanes[each.lane].pod}
+    assert (pods[What.STATUS], pods[What.READ]) == ("default/own", "")
 
 
 def test_attempts_last_from_start_to_exit(tmp_path: Path) -> None:
@@ -138,9 +150,11 @@ def test_a_long_timeline_is_shortened_around_its_breaks() -> None:
 
 
 def test_a_timeline_is_narrowed_to_the_pods_of_its_breaks() -> None:
-    """Pods in other namespaces go, with their lives; what the node does stays."""
+    """Pods in other namespaces go, with their lives and their statuses; what else the node does stays."""
     of_pods = [Lane(LaneKind.POD, name, f"{name}/web") for name in ("broken", "other")]
-    items = [Item(lane, float(lane), lane, What.EVENT, "e", "e") for lane in range(3)]
+    pods = ["", *(each.pod for each in of_pods)]
+    items = [Item(lane, float(lane), lane, What.EVENT, "e", "e", pods[lane]) for lane in range(3)]
+    items.append(Item(3, 3.0, 0, What.STATUS, "s", "s", "other/web"))
     items[1].breaks = ("A-01",)
     timeline = Timeline(
         [Lane(LaneKind.KUBELET, "kubelet"), *of_pods],

@@ -34,7 +34,7 @@ class Extract:
     """What of a timeline is drawn.
 
     Attributes:
-        pods: the lanes of these pods, as NAMESPACE/NAME, and those of the node; all if there are none.
+        pods: what is about these pods, as NAMESPACE/NAME, or about the node; all if there are none.
         begin, end: the seconds of the trace.
         changes: whether only what changes something is drawn.
     """
@@ -44,10 +44,10 @@ class Extract:
     end: float | None = None
     changes: bool = False
 
-    def has(self, item: Item, lane: Lane) -> bool:
+    def has(self, item: Item) -> bool:
         """Whether an item is drawn."""
         return (
-            (not self.pods or not lane.pod or lane.pod in self.pods)
+            (not self.pods or not item.pod or item.pod in self.pods)
             and (self.begin is None or item.t >= self.begin)
             and (self.end is None or item.t <= self.end)
             and not (self.changes and item.what in _NO_CHANGE)
@@ -56,7 +56,7 @@ class Extract:
 
 def drawn_lines(timeline: Timeline, extract: Extract) -> Iterator[str]:
     """The lanes, and then the rows: the time, the record, the columns, and what happened in words."""
-    items = [each for each in timeline.items if extract.has(each, timeline.lanes[each.lane])]
+    items = [each for each in timeline.items if extract.has(each)]
     items.sort(key=lambda each: each.seq)
     used = {each.lane for each in items}
     lanes = [number for number in timeline.lane_order() if number in used]

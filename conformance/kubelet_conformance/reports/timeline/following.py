@@ -70,7 +70,7 @@ class _Drawing:
         """Rows for what is new, which is forgotten then."""
         timeline = self._timeline
         for item in timeline.items:
-            if self._extract.has(item, timeline.lanes[item.lane]):
+            if self._extract.has(item):
                 yield from self._row(item)
         timeline.items.clear()
         timeline.lives[:] = [each for each in timeline.lives if each.end is None]

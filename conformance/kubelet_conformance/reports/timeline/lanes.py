@@ -40,6 +40,11 @@ class Lanes:
     _numbers: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
     _by_id: dict[str, int] = field(default_factory=dict[str, int])
 
+    def pod_of(self, moment: Moment, number: int) -> str:
+        """The pod of a record on the lane of this number; on a lane of the node it may be about one too."""
+        pod = moment.pod
+        return self.found[number].pod or ("" if pod is None else _full(pod.namespace, pod.name))
+
     def of_node(self, kind: LaneKind) -> int:
         """The lane of this kind; a node has one of each."""
         return self._number((kind,), Lane(kind, kind.value))
@@ -86,7 +91,7 @@ class Lanes:
         """The lane of a pod; another pod of the same name comes after it on the same lanes."""
         full = f"{namespace or 'default'}/{pod}"
         label = name or (pod if kind is LaneKind.POD else kind.value)
-        lane = Lane(kind, safe(label, _NAME_CHARS), safe(full, _NAME_CHARS))
+        lane = Lane(kind, safe(label, _NAME_CHARS), _full(namespace, pod))
         return self._number((full, kind, name), lane)
 
     def _number(self, key: tuple[str, ...], lane: Lane) -> int:
@@ -113,3 +118,8 @@ class Lives:
         life = self._open.pop(key, None)
         if life is not None:
             life.end = where
+
+
+def _full(namespace: str, pod: str) -> str:
+    """A pod as it is shown."""
+    return safe(f"{namespace or 'default'}/{pod}", _NAME_CHARS)

@@ -59,6 +59,7 @@ class Item:
         lane: its number among the lanes.
         label: it in one short word.
         text: it in words, with its outcome.
+        pod: the pod that it is about, as NAMESPACE/NAME, be it on a lane of the node; "" for none.
         end: when a call was answered; None while it is not, and for an event.
         is_call: whether it has a begin and an end.
         failed: whether it ended with an error, or did not come.
@@ -72,6 +73,7 @@ class Item:
     what: What
     label: str
     text: str
+    pod: str = ""
     end_seq: int = 0
     end: float | None = None
     is_call: bool = False
@@ -138,15 +140,11 @@ class Timeline:
 
     def narrow(self) -> None:
         """Keep of the pods those in the namespaces of the breaks; the others just share the node."""
-        spaces = {self._namespace(each.lane) for each in self.items if each.breaks} - {""}
+        spaces = {_namespace(each.pod) for each in self.items if each.breaks} - {""}
         if spaces:
             shown = {"", *spaces}
-            self.items = [each for each in self.items if self._namespace(each.lane) in shown]
-            self.lives = [each for each in self.lives if self._namespace(each.lane) in shown]
-
-    def _namespace(self, lane: int) -> str:
-        """The namespace of a lane's pod, "" for a lane of the node."""
-        return self.lanes[lane].pod.partition("/")[0]
+            self.items = [each for each in self.items if _namespace(each.pod) in shown]
+            self.lives = [each for each in self.lives if _namespace(self.lanes[each.lane].pod) in shown]
 
     def shorten(self, most: int) -> None:
         """Keep at most so many items: those about the breaks, or the first."""
@@ -171,3 +169,8 @@ class Timeline:
 
         used = {each.lane for each in self.items}
         return sorted(used, key=place)
+
+
+def _namespace(pod: str) -> str:
+    """The namespace of a pod, "" for none."""
+    return pod.partition("/")[0]

@@ -137,7 +137,9 @@ class Reading:
 
     def _begin(self, moment: Moment, call: Call) -> None:
         what, label = _CALLS.get(call.rpc, (What.READ, "read"))
-        item = Item(call.seq, call.t, self._lanes.of(moment), what, label, asked(moment), is_call=True)
+        lane = self._lanes.of(moment)
+        pod = self._lanes.pod_of(moment, lane)
+        item = Item(call.seq, call.t, lane, what, label, asked(moment), pod, is_call=True)
         self._keep(item, "request", call.request)
         self._open[call.id] = item
 
@@ -163,7 +165,8 @@ class Reading:
     def _read(self, moment: Moment, reply: Reply) -> Item:
         """A read that brings news: it is known as such only when it is answered."""
         lane = self._lanes.of_node(LaneKind.KUBELET)
-        item = Item(reply.seq, reply.t, lane, What.READ, "read", asked(moment))
+        pod = self._lanes.pod_of(moment, lane)
+        item = Item(reply.seq, reply.t, lane, What.READ, "read", asked(moment), pod)
         self._keep(item, "request", reply.call.request)
         return item
 
@@ -184,9 +187,9 @@ class Reading:
         if not is_wanted and (what is None or self._repeats(moment, record)):
             self._pass(record)
             return
-        item = Item(
-            record.seq, record.t, self._lanes.of(moment), what or What.READ, _label(record), described(moment)
-        )
+        lane = self._lanes.of(moment)
+        pod = self._lanes.pod_of(moment, lane)
+        item = Item(record.seq, record.t, lane, what or What.READ, _label(record), described(moment), pod)
         item.failed = _fails(record)
         self._keep(item, record.kind, _body(record))
         self._add(item)
