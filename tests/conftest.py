@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from shared_plays import SharedPlays
 
+from kubelet_conformance.contract.deferred_gc import deferred_gc
+
 # How long an example takes says how busy the machine is, and nothing of the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -21,6 +23,13 @@ def heeds_sigint() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def collects_rarely() -> Iterator[None]:
+    """No test makes Python look for garbage in what was imported and collected before the first one."""
+    with deferred_gc():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

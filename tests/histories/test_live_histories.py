@@ -150,7 +150,7 @@ def test_a_history_on_a_kubelet_in_a_process(
     """The command plays it over the served API server, and reports it as one of histories."""
     monkeypatch.setattr(live_histories, "_WATCH_SECONDS", 0.0)
     file = tmp_path / "mine.json"
-    file.write_bytes(as_json(History((Want(pod(grace=1)), Wait(60)))))
+    file.write_bytes(as_json(History((Want(pod(grace=1)), Wait(1)))))
 
     ended = in_process(
         capsys, "run", "--history", str(file), "--kubelet", "reference-process", "--record", str(tmp_path)
