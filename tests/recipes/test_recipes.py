@@ -201,10 +201,21 @@ def test_sonobuoy_is_told_what_to_take(tmp_path: Path, *, recorded: bool) -> Non
 
 
 RECORDED = """
+enough() {
+    if [ -n "$KILL" ]; then
+        [ ! -e cri.sock.tap ]
+    else
+        grep -qs '"rpc":"StartContainer"' results/trace.jsonl
+    fi
+}
 kubelet-conformance serve-fake --listen unix://$PWD/cri.sock &
 fake=$!
 trap 'kill $fake $(cat kubelet.pid)' EXIT
 until [ -S cri.sock ]; do sleep 0.1; done
+{
+    until [ -s kubelet.pid ] && enough; do kill -0 $$ && sleep 0.1 || exit; done
+    kill -INT $(cat timeout.pid)
+} >/dev/null 2>&1 &
 if [ -n "$KILL" ]; then
     sh "$SCRIPT" & recorder=$!
     until [ -s kubelet.pid ]; do sleep 0.1; done
@@ -220,6 +231,14 @@ exit $code
 """
 
 
+TIMEOUT = """#!/bin/sh
+echo $$ >timeout.pid
+PATH=${PATH#*:}
+exec timeout "$@"
+"""
+"""The command of that name, first on the PATH: it can be ended once there is what the test is about."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kill", ["", "yes"])
 def test_node_is_recorded_and_left_as_it_was(tmp_path: Path, kill: str) -> None:
@@ -232,13 +251,15 @@ def test_node_is_recorded_and_left_as_it_was(tmp_path: Path, kill: str) -> None:
         "--pod-manifest-path pods --hostname-override n1 --port 0 >kubelet.log 2>&1 &\necho $! >kubelet.pid\n"
     )
     kubelet.chmod(0o755)
+    (tmp_path / "timeout").write_text(TIMEOUT)
+    (tmp_path / "timeout").chmod(0o755)
     ended = shell(
         RECORDED,
         tmp_path,
         SCRIPT=RECIPES / "record-node",
         RUNTIME_SOCKET=tmp_path / "cri.sock",
         RESULTS=tmp_path / "results",
-        RECORD_SECONDS="12",
+        RECORD_SECONDS="240",
         KUBERNETES="1.32",
         NODE_NAME="n1",
         ON_HOST="",
