@@ -204,6 +204,17 @@ def test_deadline_counts_from_the_fraction_of_a_second(s: TraceBuilder, after: f
     tell_status(s.wait(after), web, "Running", [runs()], conditions=[failed], startTime=start)
 
 
+@detects("COND-03", phase=("Failed", "Running"))
+def test_phase_that_was_sent_once_counts_to_the_end(s: TraceBuilder, phase: str) -> None:
+    """COND-03: a pod that another client has ended is Failed to its worker, whatever was sent since."""
+    web = s.pod()
+    for sent in (phase, "Running"):
+        web.manifest["status"] = {"phase": sent}
+        s.set(web)
+    failed = condition("ContainersReady", "False", "PodFailed")
+    tell_status(s, web, "Failed", [ended(0)], conditions=[failed])
+
+
 READY = [condition("ContainersReady"), condition("Ready")]
 SHUT = [condition("ContainersReady"), condition("Ready", "False", "ReadinessGatesNotReady", "gate")]
 GATES: dict[str, Any] = {"readinessGates": [{"conditionType": "example.com/up"}]}

@@ -288,6 +288,9 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     row = PHASES.row(counts)
     sent = pod.manifest.status if pod.manifest else None
     generated = frozenset((sent.phase if sent and sent.terminal else row.then,))
+    if phase_of_another(pod):
+        # The worker keeps to what it was sent, whatever was written back since.
+        generated |= {phase_of_another(pod)}
     if _is_past_its_deadline(m, pod, status):
         generated |= {"Failed"}
     if _begins_with_sidecars(m, pod):
