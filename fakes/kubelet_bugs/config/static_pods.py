@@ -8,6 +8,7 @@ from lightkube.models.core_v1 import Node, Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
+from kubelet_bugs.pod_workers.wrong_rows import with_row
 from kubelet_reference.api import names, pods
 from kubelet_reference.config import FileSource
 from kubelet_reference.config.defaults import with_defaults
@@ -188,15 +189,15 @@ def no_version_is_skipped(behaviour: Behaviour) -> WorkerTable:
     """Each version of a static pod is run in turn, though it was edited away meanwhile."""
     table = worker_table(behaviour)
     for event in (Event.TERMINATE, Event.UNWANTED):
-        table = table.with_row(Row(State.WAITING, event, State.WAITING, (Action.QUEUE_AGAIN,)))
+        table = with_row(table, Row(State.WAITING, event, State.WAITING, (Action.QUEUE_AGAIN,)))
     return table
 
 
 @bug("MUT-CONFIG-18", breaks="CONFIG-18", part="worker_table")
 def begun_again_at_once(behaviour: Behaviour) -> WorkerTable:
     """A pod that comes back while it is being stopped is started again in its old sandbox."""
-    return worker_table(behaviour).with_row(
-        Row(State.TERMINATING, Event.CREATE, State.NONE, (Action.FORGET,))
+    return with_row(
+        worker_table(behaviour), Row(State.TERMINATING, Event.CREATE, State.NONE, (Action.FORGET,))
     )
 
 

@@ -7,6 +7,7 @@ from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
+from kubelet_bugs.pod_workers.wrong_rows import with_row
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import SyncResult
@@ -97,7 +98,7 @@ class _StopsNothing(RuntimeManager):
 def _ends_what_never_began(behaviour: Behaviour) -> WorkerTable:
     """A pod that waits for its name is ended as any other."""
     row = Row(State.WAITING, Event.TERMINATE, State.TERMINATING, (Action.SET_GRACE, Action.QUEUE))
-    return worker_table(behaviour).with_row(row)
+    return with_row(worker_table(behaviour), row)
 
 
 @bug("MUT-WORK-34", breaks=("WORK-34", "TERM-24", "ADMIT-10"), part="worker_table")
@@ -105,21 +106,21 @@ def knows_nothing_of_it(behaviour: Behaviour) -> WorkerTable:
     """A pod that was refused stays when it is deleted."""
     table = worker_table(behaviour)
     for guard in (Guard.ENDED_BEFORE, None):
-        table = table.with_row(Row(State.NONE, Event.TERMINATE, State.NONE, guard=guard))
+        table = with_row(table, Row(State.NONE, Event.TERMINATE, State.NONE, guard=guard))
     return table
 
 
 @bug("K8S-88402", breaks=("WORK-27", "CONFIG-17"), part="worker_table")
 def forgets_the_removal(behaviour: Behaviour) -> WorkerTable:
     """A pod whose manifest went before all sources were seen stays for ever."""
-    return worker_table(behaviour).with_row(Row(State.SYNC, Event.UNWANTED, State.SYNC))
+    return with_row(worker_table(behaviour), Row(State.SYNC, Event.UNWANTED, State.SYNC))
 
 
 @bug("MUT-TERM-23", breaks="TERM-23", part="worker_table")
 def ended_long_ago(behaviour: Behaviour) -> WorkerTable:
     """A kubelet that comes back does not stop a pod whose deletion it finds under way."""
-    return worker_table(behaviour).with_row(
-        Row(State.NONE, Event.TERMINATE, State.TERMINATED, (Action.QUEUE,))
+    return with_row(
+        worker_table(behaviour), Row(State.NONE, Event.TERMINATE, State.TERMINATED, (Action.QUEUE,))
     )
 
 

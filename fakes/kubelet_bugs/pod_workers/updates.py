@@ -5,6 +5,7 @@ from dataclasses import replace
 from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
+from kubelet_bugs.pod_workers.wrong_rows import with_row
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.sync_result import Failure, SyncResult
@@ -141,7 +142,7 @@ def zero_is_nothing(previous: int, pod: Pod, override: int | None, behaviour: Be
 def _gives_up_the_kill(behaviour: Behaviour) -> WorkerTable:
     """A pod whose kill failed is looked at as any other."""
     row = Row(State.TERMINATING, Event.FAILED, State.SYNC, (Action.RETRY_SOON,))
-    return worker_table(behaviour).with_row(row)
+    return with_row(worker_table(behaviour), row)
 
 
 @bug("MUT-WORK-04", breaks="WORK-04")

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import bug
+from kubelet_bugs.pod_workers.wrong_rows import with_row
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.results import ProbeKind
@@ -113,7 +114,7 @@ class SkipsEmptyNode(Housekeeping):
 def unknown_kills_only(behaviour: Behaviour) -> WorkerTable:
     """The kill of a pod that was force deleted is not tried again after an error."""
     row = Row(State.TERMINATING, Event.UNWANTED, State.TERMINATING, (Action.MARK_DELETED,))
-    return worker_table(behaviour).with_row(row)
+    return with_row(worker_table(behaviour), row)
 
 
 @bug("K8S-97288", breaks="WORK-12", part="worker_table")
@@ -129,7 +130,7 @@ def late_end(behaviour: Behaviour) -> WorkerTable:
         ),
         Row(State.TERMINATED, Event.TERMINATE, State.TERMINATED, (Action.RELEASE_KILLERS,)),
     ):
-        table = table.with_row(row)
+        table = with_row(table, row)
     return table
 
 

@@ -27,7 +27,7 @@ from kubelet_reference.api.resources import qos_class, requests
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 
-_ANY_ADDRESS = ("", "0.0.0.0")  # noqa: S104 - it is compared, nothing listens
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - it is compared, nothing listens
 _SELF = "linux"
 MEMORY_TAINT = "node.kubernetes.io/memory-pressure"
 _USUAL = Behaviour.of()
@@ -72,7 +72,7 @@ class HostPort:
 
     def clashes(self, other: HostPort) -> bool:
         """Whether the node cannot give both."""
-        same_address = self.address == other.address or "" in {self.address, other.address}
+        same_address = self.address == other.address or _ANY_ADDRESS in {self.address, other.address}
         return same_address and (self.protocol, self.port) == (other.protocol, other.port)
 
 
@@ -114,8 +114,7 @@ def _host_ports(pod: Pod) -> Iterable[HostPort]:
 
 
 def _host_port(port: ContainerPort, number: int) -> HostPort:
-    address = "" if (port.hostIP or "") in _ANY_ADDRESS else port.hostIP or ""
-    return HostPort(port.protocol or "TCP", address, number)
+    return HostPort(str(port.protocol), port.hostIP or _ANY_ADDRESS, number)
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ def no_pressure(candidate: Candidate) -> Rejection | None:
 def _tolerates(pod: Pod, taint: str) -> bool:
     """Whether the pod tolerates a taint that keeps pods from being scheduled."""
     return any(
-        one.key in {None, "", taint} and one.effect in {None, "", "NoSchedule"}
+        (one.key or taint) == taint and (one.effect or "NoSchedule") == "NoSchedule"
         for one in pods.spec(pod).tolerations or ()
     )
 
@@ -221,18 +220,16 @@ def room_for_a_pod(candidate: Candidate) -> Rejection | None:
 
 def room_for_cpu(candidate: Candidate) -> Rejection | None:
     """The CPU that all pods ask for fits the node."""
-    if not candidate.demand.cpu_millicores:
-        return None
-    used = sum(demand.cpu_millicores for demand in candidate.taken)
-    return _out_of("cpu", candidate.demand.cpu_millicores, used, candidate.settings.cpu_millicores)
+    wanted = candidate.demand.cpu_millicores
+    used = sum(demand.cpu_millicores for demand in candidate.taken) if wanted else 0
+    return _out_of("cpu", wanted, used, candidate.settings.cpu_millicores)
 
 
 def room_for_memory(candidate: Candidate) -> Rejection | None:
     """The memory that all pods ask for fits the node."""
-    if not candidate.demand.memory_bytes:
-        return None
-    used = sum(demand.memory_bytes for demand in candidate.taken)
-    return _out_of("memory", candidate.demand.memory_bytes, used, candidate.settings.memory_bytes)
+    wanted = candidate.demand.memory_bytes
+    used = sum(demand.memory_bytes for demand in candidate.taken) if wanted else 0
+    return _out_of("memory", wanted, used, candidate.settings.memory_bytes)
 
 
 def node_affinity(candidate: Candidate) -> Rejection | None:
@@ -242,25 +239,16 @@ def node_affinity(candidate: Candidate) -> Rejection | None:
     return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
 
 
-def node_name(candidate: Candidate) -> Rejection | None:
-    """The pod is meant for this node."""
-    if pods.spec(candidate.pod).nodeName in {None, "", candidate.settings.node_name}:
-        return None
-    return _predicate("NodeName", "node(s) didn't match the requested node name")
-
-
 def node_ports(candidate: Candidate) -> Rejection | None:
     """No other pod has one of its host ports: the newer pod fails (ADMIT-06)."""
-    if not candidate.demand.host_ports:
-        return None
-    taken = [port for demand in candidate.taken for port in demand.host_ports]
-    if any(mine.clashes(other) for mine in candidate.demand.host_ports for other in taken):
+    wanted = candidate.demand.host_ports
+    if any(mine.clashes(port) for mine in wanted for other in candidate.taken for port in other.host_ports):
         return _predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports")
     return None
 
 
 def _out_of(resource: str, wanted: int, used: int, capacity: int) -> Rejection | None:
-    if wanted == 0 or used + wanted <= capacity:
+    if used + wanted <= capacity:
         return None
     account = f"{resource}, requested: {wanted}, used: {used}, capacity: {capacity}"
     insufficient = InsufficientResource(resource, used + wanted - capacity)
@@ -280,7 +268,6 @@ HANDLERS: tuple[Handler, ...] = (
     room_for_cpu,
     room_for_memory,
     node_affinity,
-    node_name,
     node_ports,
 )
 
@@ -383,7 +370,8 @@ def _matches(requirement: NodeSelectorRequirement, values: Mapping[str, str]) ->
 def _compare(operator: str, value: str | None, wanted: list[str]) -> bool:
     """Whether the label is a whole number above or below the one that is wanted."""
     try:
-        mine, other = int(value or ""), int(wanted[0] if len(wanted) == 1 else "")
+        [only] = wanted
+        difference = int(str(value)) - int(only)
     except ValueError:
         return False
-    return mine > other if operator == "Gt" else mine < other
+    return difference > 0 if operator == "Gt" else difference < 0

@@ -31,7 +31,6 @@ A pod that only the runtime knows has no spec: it can be killed and nothing else
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Self
 
 from kubelet_reference.util.decision_table import taken
 from kubelet_reference.util.versions import Behaviour
@@ -218,13 +217,6 @@ class WorkerTable:
                 taken[row] += 1
                 return row
         raise LookupError(f"a worker in state {state!r} does not know the event {event!r}")
-
-    def with_row(self, new: Row) -> Self:
-        """The table with the row of that state, event and guard replaced; `LookupError` if it has none."""
-        address = (new.state, new.event, new.guard)
-        if all((row.state, row.event, row.guard) != address for row in self.rows):
-            raise LookupError(f"no row for {new.state}, {new.event}, {new.guard}")
-        return type(self)(new if (row.state, row.event, row.guard) == address else row for row in self.rows)
 
 
 def worker_table(behaviour: Behaviour) -> WorkerTable:

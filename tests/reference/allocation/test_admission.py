@@ -71,8 +71,6 @@ CASES: dict[str, tuple[Pod, str | None]] = {
     "affinity by number": (selecting(key="size", operator="Gt", values=["2"]), None),
     "affinity by no number": (selecting(key="zone", operator="Lt", values=["2"]), "NodeAffinity"),
     "affinity to no label": (selecting(key="gpu", operator="DoesNotExist"), None),
-    "this node": (a_pod(spec={"nodeName": "node-1"}), None),
-    "other node": (a_pod(spec={"nodeName": "node-2"}), "NodeName"),
     "sidecar": (a_pod(spec=SIDECAR), None),
     "cpu beside a sidecar's": (a_pod(spec=GREEDY_SIDECAR), "OutOfcpu"),
     "other system": (a_pod(spec={"os": {"name": "windows"}}), "PodOSNotSupported"),

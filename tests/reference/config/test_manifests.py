@@ -13,7 +13,6 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.api import pods
 from kubelet_reference.api.resources import limits, requests
 from kubelet_reference.config import ManifestError, read_pod, read_pods
-from kubelet_reference.config.defaults import default_pull_policy
 from kubelet_reference.config.documents import LARGEST
 
 GOOD = """
@@ -49,21 +48,10 @@ def test_pod_gets_the_defaults_of_the_api() -> None:
     """What the manifest leaves out is what the API server would have filled in."""
     pod = read_pod(GOOD.encode())
 
-    spec, one = pods.spec(pod), pods.containers(pod)[0]
-    probe = one.livenessProbe
-    assert (spec.restartPolicy, spec.dnsPolicy, spec.terminationGracePeriodSeconds) == (
-        "Always",
-        "ClusterFirst",
-        5,
-    )
-    assert (one.imagePullPolicy, one.terminationMessagePath) == ("IfNotPresent", "/dev/termination-log")
-    assert probe is not None
-    assert probe.httpGet is not None
-    assert (probe.periodSeconds, probe.timeoutSeconds, probe.failureThreshold) == (10, 1, 3)
-    assert (probe.httpGet.path, probe.httpGet.scheme) == ("/", "HTTP")
+    one = pods.containers(pod)[0]
+    assert (one.terminationMessagePolicy, one.terminationMessagePath) == ("File", "/dev/termination-log")
     assert (limits(one), requests(one)) == ({"cpu": "1", "memory": "1Gi"}, {"cpu": "500m", "memory": "1Gi"})
     assert [port.protocol for port in one.ports or ()] == ["TCP"]
-    assert [volume.emptyDir is not None for volume in spec.volumes or ()] == [True, False]
 
 
 def test_grace_period_is_thirty_seconds() -> None:
@@ -78,23 +66,6 @@ def test_host_network_takes_the_container_port() -> None:
     text = GOOD.replace("hostNetwork: false", "hostNetwork: true").replace(", hostPort: 8080", "")
 
     assert [port.hostPort for port in pods.containers(read_pod(text.encode()))[0].ports or ()] == [80]
-
-
-@pytest.mark.parametrize(
-    ("image", "policy"),
-    [
-        ("img", "Always"),
-        ("img:latest", "Always"),
-        ("img:1", "IfNotPresent"),
-        ("host:5000/img", "Always"),
-        ("host:5000/img:2", "IfNotPresent"),
-        ("img@sha256:00", "IfNotPresent"),
-        ("img:latest@sha256:00", "IfNotPresent"),
-    ],
-)
-def test_pull_policy_follows_the_tag(image: str, policy: str) -> None:
-    """Only the tag latest, given or implied, is pulled always."""
-    assert default_pull_policy(image) == policy
 
 
 def test_json_is_read_as_yaml_is() -> None:

@@ -72,17 +72,6 @@ def test_first_row_that_holds_counts() -> None:
     assert (static.next, other.next) == (State.WAITING, State.SYNC)
 
 
-def test_with_row_replaces_one_row() -> None:
-    """A wrong table is the right one with a row replaced, and only one that it has."""
-    wrong = Row(State.FINISHED, Event.CREATE, State.FINISHED)
-    table = WorkerTable().with_row(wrong)
-
-    assert table.find(State.FINISHED, Event.CREATE, lambda _: False) == wrong
-    assert len(table.rows) == len(ROWS)
-    with pytest.raises(LookupError, match="no row for none, sync done"):
-        table.with_row(Row(State.NONE, Event.DONE, State.NONE))
-
-
 def test_before_1_27() -> None:
     """1.26 finishes at once what was over before, and leaves dropped pods to the search for orphans."""
     table = worker_table(Behaviour.of("1.26"))

@@ -12,14 +12,15 @@ from msgspec import field
 from kubelet_conformance.contract import Answered, Finding, Manifest, Moment, Note, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, deleted, event, kubelet, pod_set, status
+from kubelet_conformance.contract.patterns import call, deleted, event, expects, kubelet, pod_set, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kubelet import api_is_away, final_phase_is_written
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.status import AGAIN
 from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, POSTED, REACTION, RETRY, STATUS_BATCH
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.trace.format.records import Event, PodChange
+from kubelet_conformance.trace.format.records import Event, Expect, PodChange
 from kubelet_conformance.trace.world.disruption import REFUSALS
 from kubelet_conformance.trace.world.views import Latest
 
@@ -151,6 +152,12 @@ def refusals_have_known_reasons(_: Moment, pod: Pod, status: PodStatus) -> Findi
     return broken(
         f"pod {pod.name} was never started and is Failed with reason {status.reason!r}", pod.set_seq
     )
+
+
+@refusals_have_known_reasons.clause("right", on=expects("ADMIT-03"))
+def pods_are_refused_for_what_applies_to_them(m: Moment, expect: Expect) -> Findings:
+    """A pod is refused for the one reason that a scenario expects, and one that the node suits is run."""
+    return as_expected(m, expect)
 
 
 @observer(on=call("RunPodSandbox"))

@@ -1,5 +1,6 @@
 """Admission: which pods the node takes, and what becomes of those it refuses."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from kubelet_conformance.node import Node, container, pod, witness
@@ -64,6 +65,147 @@ async def test_node_must_be_the_one_selected(node: Node) -> None:
     for each in (ssd, windows, selects):
         await each.until_phase("Failed")
     await node.run(name="fits", nodeSelector={"kubernetes.io/os": "linux"})
+
+
+_LABELS = {"disk": "ssd", "size": "5"}
+_NAME = "metadata.name"
+
+
+def _affine(*terms: dict[str, Any], **others: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+    """The spec of a pod that wants a node to which one of the terms applies."""
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    return {"affinity": {"nodeAffinity": required}, **others}
+
+
+def _term(*expressions: str, field: str = "matchExpressions") -> dict[str, Any]:
+    """A term of such expressions as `disk In ssd hdd`."""
+    found = [each.split() for each in expressions]
+    return {field: [{"key": key, "operator": operator, "values": values} for key, operator, *values in found]}
+
+
+_FITTING = (
+    *("disk In hdd ssd", "disk NotIn hdd", "none NotIn ssd", "disk Exists", "none DoesNotExist"),
+    *("size Gt 4", "size Lt 6"),
+)
+_UNFITTING = (
+    *("disk In hdd", "none In ssd", "disk NotIn hdd ssd", "none Exists", "disk DoesNotExist"),
+    *("size Gt 5", "size Gt 6", "size Lt 5", "size Lt 4", "none Gt 0", "none Lt 9", "disk Gt 0", "disk Lt 9"),
+)
+
+
+@witness("ADMIT-03")
+async def test_labels_of_the_node_decide(node: Node) -> None:
+    """A pod is run on a node to which its selector and one term of its affinity apply, and on no other."""
+    mine = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": _LABELS}}
+    node.api.put("Node", mine)
+    await node.wait(15)
+    fits: list[dict[str, Any]] = [
+        *(_affine(_term(each)) for each in _FITTING),
+        _affine(_term("disk In hdd"), _term("disk In ssd", "size In 5"), nodeSelector=_LABELS),
+        _affine(_term(f"{_NAME} In {node.name}", field="matchFields")),
+        _affine({**_term("disk Exists"), **_term(f"{_NAME} NotIn other", field="matchFields")}),
+        {"affinity": {}},
+        {"affinity": {"nodeAffinity": {}}},
+        {"os": {"name": "linux"}},
+    ]
+    unfit: list[dict[str, Any]] = [
+        *(_affine(_term(each)) for each in _UNFITTING),
+        _affine({}),
+        _affine(_term("disk In ssd", "size In 6")),
+        _affine(_term("disk In ssd"), nodeSelector={**_LABELS, "size": "6"}),
+        _affine(_term(f"{_NAME} In other", field="matchFields")),
+        _affine({**_term("disk Exists"), **_term(f"{_NAME} In other", field="matchFields")}),
+        _affine({**_term("none Exists"), **_term(f"{_NAME} In {node.name}", field="matchFields")}),
+        {"nodeSelector": {"none": ""}},
+    ]
+    reason, text = "NodeAffinity", "didn't match Pod's node affinity/selector"
+    await _refused_as_expected(
+        node, [*((each, "", "") for each in fits), *((each, reason, text) for each in unfit)]
+    )
+
+
+def _sized(*cpu: int, init: Sequence[tuple[int, bool]] = (), overhead: int = 0) -> dict[str, Any]:
+    """The spec of a pod whose containers ask for so much; of init containers it says which are sidecars."""
+    apps = [asking(f"{each}m", name=f"c{number}") for number, each in enumerate(cpu)]
+    inits = [
+        asking(
+            f"{each}m",
+            name=f"i{number}",
+            **({"restartPolicy": "Always"} if stays else {"command": "exit 0 0"}),
+        )
+        for number, (each, stays) in enumerate(init)
+    ]
+    return {
+        "containers": apps,
+        "initContainers": inits,
+        **({"overhead": {"cpu": f"{overhead}m"}} if overhead else {}),
+    }
+
+
+_JUST_FIT: Sequence[dict[str, Any]] = (
+    _sized(600, 400),
+    _sized(100, init=[(1000, False)]),
+    _sized(600, init=[(600, False), (400, True)]),
+    _sized(100, init=[(400, True), (600, False)]),
+    _sized(900, overhead=100),
+)
+_TOO_LARGE: Sequence[dict[str, Any]] = (
+    _sized(600, 401),
+    _sized(100, init=[(1001, False)]),
+    _sized(601, init=[(600, False), (400, True)]),
+    _sized(100, init=[(400, True), (601, False)]),
+    _sized(901, overhead=100),
+)
+
+
+@witness("ADMIT-03", cpu_millicores=1000)
+async def test_demand_of_all_containers_counts(node: Node) -> None:
+    """A pod takes what runs together, or what its most demanding init container does beside its sidecars."""
+    text = "requested: 1001, used: 0, capacity: 1000"
+    await _refused_as_expected(node, [(spec, "OutOfcpu", text) for spec in _TOO_LARGE])
+    for spec in _JUST_FIT:
+        await _refused_as_expected(node, [(spec, "", "")])
+    port = {"containerPort": 80, "hostPort": 80}
+    other = {"containerPort": 81, "hostPort": 81}
+    await node.run(
+        container(ports=[{**port, "hostIP": "10.0.0.7"}]),
+        name="holder",
+        init=(container("s1", restartPolicy="Always", ports=[other]),),
+    )
+    ports = (
+        ({**port, "hostIP": "10.0.0.8"}, ""),
+        ({**port, "hostIP": "0.0.0.0"}, "NodePorts"),  # noqa: S104 - nothing listens
+        ({**port, "hostIP": "10.0.0.7"}, "NodePorts"),
+        ({**port, "protocol": "UDP"}, ""),
+        ({"containerPort": 80}, ""),
+        (other, "NodePorts"),
+    )
+    await _refused_as_expected(
+        node, [({"containers": [container(ports=[each])]}, reason, "ports") for each, reason in ports]
+    )
+
+
+async def _refused_as_expected(node: Node, cases: Sequence[tuple[dict[str, Any], str, str]]) -> None:
+    """Create pods with these fields in their specs, see which are refused and why, and delete them."""
+    wanted = [
+        node.want(pod(name=f"pod-{number}", grace=1, **spec)) for number, (spec, *_) in enumerate(cases)
+    ]
+    await node.wait(12)
+    wrong = [
+        f"{spec}: {one.status.get('reason')}, {one.status.get('message')}"
+        for (spec, reason, text), one in zip(cases, wanted, strict=True)
+        if one.status.get("reason", "") != reason
+        or bool(one.sandboxes()) is bool(reason)
+        or (reason and text not in one.status["message"])
+    ]
+    awaited = "pods are refused for what applies to them, and others run" + "".join(
+        f"; {each}" for each in wrong
+    )
+    await node.until(lambda: not wrong, awaited, within=1, contract="ADMIT-03")
+    for one in wanted:
+        one.delete()
+    for one in wanted:
+        await one.until_gone()
 
 
 @witness("ADMIT-04", cpu_millicores=1000)
