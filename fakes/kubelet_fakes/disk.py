@@ -30,7 +30,8 @@ class MemoryDisk:
     """Files and folders by absolute path, with the names of what changes as inotify would report them.
 
     Errors are those of a real disk: `FileNotFoundError`, `NotADirectoryError`, `IsADirectoryError`.
-    Permissions are not kept. Symbolic links lead nowhere but in `look` and `bind`, as in a kubelet's folders.
+    Permissions are kept and mean nothing. Symbolic links lead nowhere but in `look`, `below` and `bind`, as
+    in a kubelet's folders.
     `on_change(op, path)` is called with everything that was written (`write`), made (`make`) or removed
     (`remove`), after it happened; a removed folder is reported once.
     """
@@ -41,12 +42,15 @@ class MemoryDisk:
         """The entries of each folder."""
         self._mounts: dict[str, str | None] = {}
         """What is mounted where, in the order in which it came: a path that is shown, None for memory."""
+        self._modes: dict[str, int] = {}
+        """The permissions that were given with a path."""
         self._watches: dict[str, list[_Changes]] = {}
         self._broken: dict[str, OSError] = {}
 
     def make_folder(self, path: str, mode: int | None = None) -> None:
         """Make the folder and those above it; one that is there is fine."""
-        del mode
+        if mode is not None:
+            self._modes[normpath(path)] = mode
         if path in self._folders and not self._broken:
             return
         path = self._checked(path)
@@ -104,10 +108,34 @@ class MemoryDisk:
         """The content of a file as a container finds it: links lead on."""
         return self.read(self._resolved("/", path))
 
+    def below(self, path: str) -> dict[str, tuple[bytes, int]]:
+        """The files that a container finds where `path` is mounted, and "" for `path` itself.
+
+        Each is its content, none for a folder, and its permissions. Links lead on, and names that begin with
+        two dots are left out.
+        """
+        found: dict[str, tuple[bytes, int]] = {}
+        with contextlib.suppress(OSError):
+            real = self._mounts.get(path) or self._resolved("/", path)
+            is_folder = real in self._folders
+            found[""] = b"" if is_folder else self.read(real), self._modes.get(real, 0o777)
+            for name in self.names(real) if is_folder else ():
+                if not name.startswith(".."):
+                    inner = self.below(f"{real}/{name}")
+                    is_file = len(inner) == 1
+                    found.update(
+                        {
+                            f"{name}/{rest}".rstrip("/"): each
+                            for rest, each in inner.items()
+                            if rest or is_file
+                        }
+                    )
+        return found
+
     def write(self, path: str, content: bytes, mode: int | None = None) -> None:
         """Replace a file, or a link, by a file with this content; its folder must be there."""
-        del mode
         self._put(path, bytes(content))
+        self._modes[normpath(path)] = 0o666 if mode is None else mode
 
     def rename(self, path: str, to: str) -> None:
         """Give a file another name in its folder; one that has it is replaced."""

@@ -375,6 +375,10 @@ class MachineControl(Protocol):
         """Put an empty file on the node's disk, as another program might."""
         raise NotPossibleError(f"a foreign file {path}")
 
+    def shown(self, path: str) -> Mapping[str, tuple[str, int]]:
+        """The files that a container finds where `path` is mounted, and "" for it: text and permissions."""
+        raise NotPossibleError(f"a disk on which {path} can be read")
+
     def damage(self, path: str) -> ActiveFault:
         """Nothing at `path` and below can be read, written or removed until healed."""
         raise NotPossibleError(f"a disk that fails at {path}")

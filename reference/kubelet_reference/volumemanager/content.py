@@ -1,11 +1,20 @@
 """What a volume shows: the objects it names, fetched, as files."""
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from lightkube.models.core_v1 import KeyToPath, Pod, ServiceAccountTokenProjection, Volume, VolumeProjection
+from lightkube.models.core_v1 import (
+    ConfigMapProjection,
+    DownwardAPIProjection,
+    KeyToPath,
+    Pod,
+    SecretProjection,
+    ServiceAccountTokenProjection,
+    Volume,
+    VolumeProjection,
+)
 
 from kubelet_reference.api import pods
 from kubelet_reference.util.ports import ApiError, ApiServer, ServiceAccountTokens
@@ -39,15 +48,22 @@ class NeededObject:
 
 def needed_objects(volume: Volume) -> Iterator[NeededObject]:
     """The config maps and secrets that the volume shows, optional ones included."""
-    config, secret = volume.configMap, volume.secret
-    if config is not None:
-        yield NeededObject("configmap", config.name or "", config.items, bool(config.optional))
-    if secret is not None:
-        yield NeededObject("secret", secret.secretName or "", secret.items, bool(secret.optional))
-    for source in (volume.projected and volume.projected.sources) or ():
-        found = _projected_object(source)
-        if found is not None:
-            yield found
+    return filter(None, map(_needed, _shown(volume)[0]))
+
+
+def _shown(volume: Volume) -> tuple[Sequence[VolumeProjection], int | None]:
+    """What a volume shows, as the sources of a projected one, and the permissions of its files."""
+    if (projected := volume.projected) is not None:
+        return projected.sources or (), projected.defaultMode
+    if (config := volume.configMap) is not None:
+        shown = ConfigMapProjection(items=config.items, name=config.name, optional=config.optional)
+        return [VolumeProjection(configMap=shown)], config.defaultMode
+    if (secret := volume.secret) is not None:
+        kept = SecretProjection(items=secret.items, name=secret.secretName, optional=secret.optional)
+        return [VolumeProjection(secret=kept)], secret.defaultMode
+    if (downward := volume.downwardAPI) is not None:
+        return [VolumeProjection(downwardAPI=DownwardAPIProjection(downward.items))], downward.defaultMode
+    return (), None
 
 
 class Contents:
@@ -65,19 +81,10 @@ class Contents:
 
     async def files(self, pod: Pod, volume: Volume) -> Payload:
         """The files of a volume as they are to be now; raises `SetUpError` with all that is missing."""
-        if volume.projected is not None:
-            return await self._projected(pod, volume)
-        downward, source = volume.downwardAPI, volume.configMap or volume.secret
-        if downward is not None:
-            return downward_files(pod, downward.items, downward.defaultMode, self._settings)
-        [needed] = needed_objects(volume)
-        return await self._object(pod, needed, source.defaultMode if source else None)
-
-    async def _projected(self, pod: Pod, volume: Volume) -> Payload:
         files: Payload = {}
         problems: list[str] = []
-        mode = volume.projected.defaultMode if volume.projected else None
-        for source in (volume.projected and volume.projected.sources) or ():
+        sources, mode = _shown(volume)
+        for source in sources:
             try:
                 files.update(await self._source(pod, source, mode))
             except SetUpError as error:
@@ -91,7 +98,7 @@ class Contents:
             return await self._token(pod, source.serviceAccountToken, mode)
         if source.downwardAPI is not None:
             return downward_files(pod, source.downwardAPI.items, mode, self._settings)
-        needed = _projected_object(source)
+        needed = _needed(source)
         if needed is None:
             raise SetUpError("a source of this projected volume is not supported by this kubelet")
         return await self._object(pod, needed, mode)
@@ -122,9 +129,7 @@ class Contents:
 
     async def _fetched(self, namespace: str, needed: NeededObject) -> dict[str, bytes]:
         if self._api is None:
-            if needed.optional:
-                return {}
-            raise SetUpError("there is no API server")
+            raise ApiError(_NOT_FOUND, "NotFound", "there is no API server")
         if needed.kind == "secret":
             secret = await self._api.get_secret(namespace, needed.name)
             return _decoded(cast("dict[str, str] | None", secret.data))  # pyright: ignore[reportUnknownMemberType]
@@ -134,7 +139,7 @@ class Contents:
         return {**{key: text.encode() for key, text in data.items()}, **_decoded(binary)}
 
 
-def _projected_object(source: VolumeProjection) -> NeededObject | None:
+def _needed(source: VolumeProjection) -> NeededObject | None:
     if source.configMap is not None:
         config = source.configMap
         return NeededObject("configmap", config.name or "", config.items, bool(config.optional))

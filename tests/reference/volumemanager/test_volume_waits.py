@@ -113,7 +113,7 @@ def test_pod_waits_for_what_cannot_be_made(volume: Json, reason: str) -> None:
 
 def test_without_an_api_server() -> None:
     """Without an API server its objects are missing, unless they are optional; other volumes are fine."""
-    assert why_not({"secret": {"secretName": "s"}}, api=False) == f"{FAILED}there is no API server"
+    assert why_not({"secret": {"secretName": "s"}}, api=False) == f'{FAILED}secret "s" not found'
     assert why_not({"secret": {"secretName": "s", "optional": True}}, api=False) == ""
     assert why_not({"emptyDir": {}}, api=False) == ""
 

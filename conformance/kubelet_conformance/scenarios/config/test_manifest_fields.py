@@ -432,6 +432,66 @@ async def test_fields_of_volumes(node: Node) -> None:
     await _only_good_ones_are_run(node, good, _OF_VOLUMES, [pod(volumes=two)])
 
 
+def _rules(count: int = 1, **exit_codes: object) -> list[Json]:
+    """So many rules that restart a container which exits with 1, or with these codes."""
+    return [{"action": "Restart", "exitCodes": {"operator": "In", "values": [1], **exit_codes}}] * count
+
+
+_CLAIM = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+_OF_1_36: Fields = {
+    f"{_C}.restartPolicyRules": (
+        (
+            *(_rules(20), _rules(values=list(range(255))), _rules(operator="NotIn")),
+            [{**_rules()[0], "action": "RestartAllContainers"}],
+        ),
+        (
+            *(_rules(21), _rules(values=list(range(256))), _rules(values=[]), _rules(operator="Other")),
+            *([{"action": "Restart"}], [{**_rules()[0], "action": "Other"}]),
+        ),
+    ),
+    f"{_C}.restartPolicy": (("Always", "OnFailure", "Never"), ("Other",)),
+    f"{_I}.restartPolicy": (("Never", "OnFailure"), ("Other",)),
+    f"{_I}.resizePolicy": (([{"resourceName": "cpu", "restartPolicy": "NotRequired"}],), ()),
+    "spec.serviceAccountName": ((), ("robot",)),
+    "spec.imagePullSecrets": ((), ([{"name": "login"}],)),
+    f"{_C}.env.0": (
+        ({"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},),
+        [
+            {"name": "A", "valueFrom": {kind: {**_REFERENCE, "key": "a"}}}
+            for kind in ("configMapKeyRef", "secretKeyRef")
+        ],
+    ),
+    f"{_C}.envFrom.0": ((), ({"configMapRef": _REFERENCE}, {"secretRef": _REFERENCE})),
+    "spec.volumes.0": (
+        ({"name": "a", "projected": {"sources": [{"downwardAPI": {}}]}}, {"name": "a", "downwardAPI": {}}),
+        [
+            {"name": "a", **source}
+            for source in (
+                {"configMap": _REFERENCE},
+                {"secret": {"secretName": "login", "optional": True}},
+                {"persistentVolumeClaim": {"claimName": "a"}},
+                {"csi": {"driver": "a.b"}},
+                {"glusterfs": {"endpoints": "a", "path": "b"}},
+                {"azureFile": {"secretName": "a", "shareName": "b"}},
+                {"ephemeral": {"volumeClaimTemplate": _CLAIM}},
+                {"projected": {"sources": [{"configMap": _REFERENCE}]}},
+                {"projected": {"sources": [{"secret": _REFERENCE}]}},
+            )
+        ],
+    ),
+}
+
+
+@witness("STATIC-26", "STATIC-22", kubernetes=(1, 36), needs=_NEEDS, max_pods=500)
+async def test_fields_of_newer_versions(node: Node) -> None:
+    """Rules for restarts are taken within their limits, and references to objects of the API are not."""
+    good = pod(
+        container("c1", restartPolicy="Never"), init=(container("i1", "exit 0 0"),), volumes=[{"name": "a"}]
+    )
+    bad = pod(container("c1", restartPolicyRules=_rules()))
+    await _only_good_ones_are_run(node, good, _OF_1_36, [bad])
+
+
 async def _only_good_ones_are_run(node: Node, pattern: Json, fields: Fields, more: Sequence[Json]) -> None:
     """Write a manifest for each bad value and some that have all good ones, and see which have a mirror."""
     good = {f"good-{i}": (manifest, "") for i, manifest in enumerate(_good(pattern, fields))}
@@ -441,9 +501,14 @@ async def _only_good_ones_are_run(node: Node, pattern: Json, fields: Fields, mor
         if manifest.get("metadata", {}).get("name") == pattern["metadata"]["name"]:
             manifest["metadata"]["name"] = name
         node.manifests.write(f"{name}.json", json.dumps(manifest))
+    await only_these_run(node, {name: text for name, (_, text) in written.items()}, len(good))
+
+
+async def only_these_run(node: Node, texts: Mapping[str, str], count: int) -> None:
+    """See that the first so many of these manifests have a mirror, and no others; with what is in them."""
     await node.wait(25)
-    run = {name for name in written if node.target.api.get("default", f"{name}-{node.target.node_name}")}
-    wrong = "; ".join(f"{name}: {written[name][1][:100]}" for name in sorted(run ^ set(good)))
+    run = {name for name in texts if node.target.api.get("default", f"{name}-{node.target.node_name}")}
+    wrong = "; ".join(f"{name}: {texts[name][:100]}" for name in sorted(run ^ set(list(texts)[:count])))
     awaited = "all good manifests and no bad ones are run" + (f", but for {wrong}" if wrong else "")
     await node.until(lambda: not wrong, awaited, within=1, contract="STATIC-26")
 

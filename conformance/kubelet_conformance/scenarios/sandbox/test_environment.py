@@ -138,6 +138,189 @@ async def test_container_is_given_what_its_pod_says(node: Node) -> None:
     await node.until(lambda: not wrong, awaited, within=1, contract="START-15")
 
 
+_LONG = "/".join(["x" * 255] * 15 + ["y" * 127, "y" * 128])
+"""The longest path of a file, of names that are as long as a name may be."""
+_OF_NODE = {"CPUS": "4", "MEMORY": "1024", "LIMIT": "1500", "NONE": "0"}
+_AMOUNTS: Sequence[Json] = (
+    {"path": "CPUS", "resourceFieldRef": {"containerName": "c2", "resource": "limits.cpu"}},
+    {
+        "path": "MEMORY",
+        "resourceFieldRef": {"containerName": "c2", "resource": "limits.memory", "divisor": "1Mi"},
+    },
+    {
+        "path": "LIMIT",
+        "resourceFieldRef": {"containerName": "c1", "resource": "limits.cpu", "divisor": "1m"},
+    },
+    {"path": "NONE", "resourceFieldRef": {"containerName": "c2", "resource": "requests.cpu"}},
+)
+_FIELDS: Sequence[Json] = (
+    *(
+        {"path": path.partition(".")[2], "fieldRef": {"fieldPath": path}}
+        for path in ("metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels")
+    ),
+    {"path": "own/label", "mode": 0o400, "fieldRef": {"fieldPath": "metadata.labels['app']"}},
+    {"path": "own/note", "fieldRef": {"fieldPath": "metadata.annotations['note']"}},
+    {"path": "own/none", "fieldRef": {"fieldPath": "metadata.annotations['none']"}},
+)
+_SHOWN: Mapping[str, Json] = {
+    "map": {"configMap": {"name": "settings"}},
+    "keys": {
+        "configMap": {
+            "name": "settings",
+            "defaultMode": 0o640,
+            "optional": True,
+            "items": [
+                {"key": "colour", "path": "a/b/c", "mode": 0o400},
+                {"key": "size", "path": "a/s"},
+                {"key": "none", "path": "none"},
+            ],
+        }
+    },
+    "long": {"configMap": {"name": "settings", "items": [{"key": "colour", "path": _LONG}]}},
+    "none": {"configMap": {"name": "none", "optional": True}},
+    "binary": {"configMap": {"name": "binary"}},
+    "secret": {"secret": {"secretName": "login", "defaultMode": 0o400}},
+    "part": {"secret": {"secretName": "login", "items": [{"key": "password", "path": "p", "mode": 0}]}},
+    "fields": {"downwardAPI": {"defaultMode": 0o600, "items": _FIELDS}},
+    "amounts": {"downwardAPI": {"items": _AMOUNTS}},
+    "all": {
+        "projected": {
+            "defaultMode": 0o440,
+            "sources": [
+                {"configMap": {"name": "settings", "items": [{"key": "colour", "path": "c", "mode": 0o444}]}},
+                {"secret": {"name": "login"}},
+                {"secret": {"name": "none", "optional": True}},
+                {"downwardAPI": {"items": _FIELDS[:1]}},
+            ],
+        }
+    },
+    "empty": {},
+    "memory": {"emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+    "dir": {"hostPath": {"path": "/srv/new", "type": "DirectoryOrCreate"}},
+    "file": {"hostPath": {"path": "/srv/new.txt", "type": "FileOrCreate"}},
+}
+
+
+def _files(
+    web: PodHandle, colour: str, password: str, **more: str
+) -> Mapping[str, Mapping[str, tuple[str, int]]]:
+    """The files of each volume, but for those of `map`, which are given too: text and permissions by path."""
+    own = {
+        "name": (web.name, 0o600),
+        "namespace": ("default", 0o600),
+        "uid": (web.uid, 0o600),
+        "labels": ('app="shop"\nkey="a\\"b"', 0o600),
+        "own/label": ("shop", 0o400),
+        "own/note": ("any text", 0o600),
+        "own/none": ("", 0o600),
+    }
+    files: Mapping[str, Mapping[str, tuple[str, int]]] = {
+        "map": {"colour": (colour, 0o644), **{name: (text, 0o644) for name, text in more.items()}},
+        "keys": {
+            "a/b/c": (colour, 0o400),
+            **({"a/s": (more["size"], 0o640)} if "size" in more else {}),
+        },
+        "long": {_LONG: (colour, 0o644)},
+        "none": {},
+        "binary": {"raw": ("raw", 0o644), "text": ("plain", 0o644)},
+        "secret": {"password": (password, 0o400)},
+        "part": {"p": (password, 0)},
+        "fields": own,
+        "amounts": {name: (text, 0o644) for name, text in _OF_NODE.items()},
+        "all": {"c": (colour, 0o444), "password": (password, 0o440), "name": (web.name, 0o440)},
+        "empty": {},
+        "memory": {},
+        "dir": {"": ("", 0o755)},
+        "file": {"": ("", 0o644)},
+    }
+    return {name: {"": ("", 0o777), **each} for name, each in files.items()}
+
+
+@witness("START-15", cpu_millicores=3500, memory_bytes=1 << 30)
+async def test_volumes_show_what_they_name(node: Node) -> None:
+    """A volume shows the files that its spec says, and what has become of its objects a while later."""
+    _put_objects(node)
+    binary = {"text": "plain"}, {"raw": b64encode(b"raw").decode()}
+    node.api.put(
+        "ConfigMap",
+        {"metadata": {"namespace": "default", "name": "binary"}, "data": binary[0], "binaryData": binary[1]},
+    )
+    amounts = {
+        each["path"]: {"valueFrom": {"resourceFieldRef": each["resourceFieldRef"]}} for each in _AMOUNTS
+    }
+    fields = {"NODE": "spec.nodeName", "UID": "metadata.uid", "IP": "status.podIP", "HOST": "status.hostIP"}
+    mounts = [
+        *({"name": name, "mountPath": f"/m/{name}"} for name in _SHOWN),
+        {"name": "map", "mountPath": "/part", "subPath": "colour"},
+        {"name": "map", "mountPath": "/chosen", "subPathExpr": "$(WHICH)"},
+    ]
+    web = node.want(
+        pod(
+            container(
+                env=[
+                    *({"name": name, **given} for name, given in amounts.items()),
+                    *({"name": name, **_field(path)} for name, path in fields.items()),
+                    {"name": "WHICH", "value": "size"},
+                ],
+                resources={"limits": {"cpu": "1500m"}},
+                volumeMounts=mounts,
+            ),
+            container("c2"),
+            metadata={"labels": {"key": 'a"b', "app": "shop"}, "annotations": {"note": "any text"}},
+            volumes=[{"name": name, **source} for name, source in _SHOWN.items()],
+        )
+    )
+    created = await _until_created(web)
+    await web.until_running("c1", "c2")
+    given = {each.key: each.value for each in created.envs}
+    own = {
+        "NODE": node.name,
+        "UID": web.uid,
+        "IP": web.status["podIP"],
+        "HOST": web.status["hostIP"],
+    }
+    wrong = [name for name, text in (own | _OF_NODE).items() if given.get(name) != text]
+    wrong += _wrong_files(node, created, _files(web, "red", "s3cret", size="big"))
+    parts = [{"": ("red", 0o644)}, {"": ("big", 0o644)}]
+    wrong += [
+        each
+        for each, part in zip(("/part", "/chosen"), parts, strict=True)
+        if _found(node, created, each) != part
+    ]
+    await _expect(node, wrong)
+    settings = {"colour": "blue", "taste": "sweet"}
+    node.api.put("ConfigMap", {"metadata": {"namespace": "default", "name": "settings"}, "data": settings})
+    login = {"password": b64encode(b"other").decode()}
+    node.api.put("Secret", {"metadata": {"namespace": "default", "name": "login"}, "data": login})
+    await node.wait(100)
+    await _expect(node, _wrong_files(node, created, _files(web, "blue", "other", taste="sweet")))
+    await node.restart_kubelet()
+    _put_objects(node)
+    await node.wait(100)
+    await _expect(node, _wrong_files(node, created, _files(web, "red", "s3cret", size="big")))
+
+
+def _wrong_files(
+    node: Node,
+    created: Any,  # noqa: ANN401 - see above
+    expected: Mapping[str, Mapping[str, tuple[str, int]]],
+) -> list[str]:
+    """The volumes in which a container finds other files."""
+    found = {name: _found(node, created, f"/m/{name}") for name in expected}
+    return [f"{name} shows {found[name]}" for name, files in expected.items() if found[name] != files]
+
+
+def _found(node: Node, created: Any, path: str) -> Mapping[str, tuple[str, int]]:  # noqa: ANN401 - see above
+    """The files that the container finds below a path, and what the path itself is."""
+    host_path = next((each.host_path for each in created.mounts if each.container_path == path), "/none")
+    return node.target.machine.shown(host_path)
+
+
+async def _expect(node: Node, wrong: Sequence[str]) -> None:
+    awaited = "volumes show what they name" + "".join(f"; {each}"[:300] for each in wrong)
+    await node.until(lambda: not wrong, awaited, within=1, contract="START-15")
+
+
 @witness("START-15")
 async def test_what_cannot_be_given_keeps_the_container_waiting(node: Node) -> None:
     """Without what its spec cannot do without a container is not created, and without a volume no sandbox."""
@@ -184,12 +367,14 @@ _BAD_VOLUMES: Sequence[Json] = (
     {"downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "spec.none"}}]}},
     *(
         {"configMap": {"name": "settings", "items": [{"key": "colour", "path": each}]}}
-        for each in ("/a", "../a", "")
+        for each in ("/a", "../a", "", "..a", f"{_LONG}y", "y" * 256)
     ),
     *(
         {"hostPath": {"path": "/var/lib/kubelet/none", "type": each}}
         for each in ("Directory", "File", "Socket", "Other")
     ),
+    {"downwardAPI": {"items": [{"path": "a", "resourceFieldRef": {"resource": "limits.cpu"}}]}},
+    {"nfs": {"server": "10.0.0.9", "path": "/"}},
     {"hostPath": {"path": "/srv/../etc"}},
     {"emptyDir": {"medium": "Tape"}},
 )

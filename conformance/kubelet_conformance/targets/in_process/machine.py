@@ -90,6 +90,11 @@ class Machine(MachineControl):
         self._disk.make_folder(path.rpartition("/")[0])
         self._disk.write(path, b"")
 
+    def shown(self, path: str) -> Mapping[str, tuple[str, int]]:
+        """The files that a container finds where `path` is mounted, and "" for it: text and permissions."""
+        found = self._disk.below(path)
+        return {name: (content.decode(errors="replace"), mode) for name, (content, mode) in found.items()}
+
     # What the kubelet asks.
 
     async def read(self) -> Mapping[str, Amount]:

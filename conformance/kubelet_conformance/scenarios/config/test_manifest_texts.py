@@ -1,0 +1,132 @@
+"""Texts of manifests: which ones are read at all, and what the kubelet adds where they say nothing."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from kubelet_conformance.node import Node, PodHandle, container, pod, witness
+from kubelet_conformance.scenarios.config.test_manifest_fields import only_these_run
+
+_TEXT = "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c1, image: 'img:1', command: [run]}]}\n"
+_JSON = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "NAME"}, "spec": {"containers": [%s]}}'
+_C1 = '{"name": "c1", "image": "img:1", "command": ["run"]}'
+_GOOD_TEXTS = (
+    *(
+        f"# A comment.\n{_TEXT}metadata: {{name: NAME, annotations: {{a: {each}}}}}"
+        for each in (
+            *("12:30", "2030-01-31", "2030-01-31T12:00:00Z", "'1'", "!!str 1", "1.2.3", "0o", "=", "text"),
+        )
+    ),
+    f"{_TEXT}metadata: &all {{name: NAME, annotations: {{a: b}}}}\nstatus: {{<<: {{}}}}\n",
+    f"{_TEXT}metadata: {{name: NAME, annotations: {{a: &x b, c: *x}}, creationTimestamp: null}}",
+    f"{_TEXT}metadata: {{name: NAME, annotations: {{}}, generation: 0x1F}}\n...\n",
+    f"---\n{_TEXT}metadata:\n  name: NAME\n  generation: 0b11\n  annotations:\n    a: |\n      b\n",
+    f"{_TEXT}metadata: {{name: NAME, generation: 1_000}}",
+    f"{_TEXT}metadata: {{name: NAME, generation: 3.0}}",
+    _JSON.replace("}, ", ', "annotations": {"a": "\\ud83d\\ude00"}}, ') % _C1,
+    f" \n{_JSON % _C1}\n",
+)
+_BAD_TEXTS = (
+    *("", "[]", "text", "- a", "{", "a: b: c", "a: [", "? [a]\n: b"),
+    *(
+        f"{_TEXT}metadata: {{name: NAME, annotations: {{a: {each}}}}}"
+        for each in (
+            *(
+                "1",
+                "0x1",
+                "017",
+                "1.5",
+                ".5",
+                "1.5e+3",
+                "yes",
+                "true",
+                "~x: y",
+                "!!binary YQ==",
+                "!other x",
+            ),
+        )
+    ),
+    f"{_TEXT}metadata: {{name: NAME, annotations: {{1: a}}}}",
+    f"{_TEXT}metadata: {{name: NAME, name: NAME}}",
+    f"{_TEXT}metadata: {{name: NAME}}\n---\n{_TEXT}",
+    f"{_TEXT}metadata: {{name: NAME, generation: 1.5}}",
+    f"{_TEXT}metadata: {{name: NAME, generation: 12:30}}",
+    f"{_TEXT}metadata: {{name: NAME, generation: 9223372036854775808}}",
+    _JSON % f'{_C1[:-1]}, "name": "c2"}}',
+    _JSON.replace('"spec": {', '"spec": {"priority": NaN, ') % _C1,
+    _JSON % f"{_C1}, null",
+)
+
+
+@witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs="room for many pods", max_pods=500)
+async def test_texts_of_manifests(node: Node) -> None:
+    """A manifest is YAML or JSON with each key once, and its values have the types that JSON gives them."""
+    texts = {f"good-{i}": text for i, text in enumerate(_GOOD_TEXTS)}
+    texts |= {f"bad-{i}": text for i, text in enumerate(_BAD_TEXTS)}
+    for name, text in texts.items():
+        node.manifests.write(f"{name}.yaml", text.replace("NAME", name))
+    await only_these_run(node, texts, len(_GOOD_TEXTS))
+
+
+_ANNOTATIONS = {
+    "io.kubernetes.pod.terminationGracePeriod": "30",
+    "io.kubernetes.container.terminationMessagePath": "/dev/termination-log",
+    "io.kubernetes.container.terminationMessagePolicy": "File",
+}
+_SHARES_OF_HALF_A_CORE = 512
+_FAILED_AFTER = 20, 32
+"""When three probes that are 10 s apart have failed, in seconds: at least, and at most."""
+_PROBES = {
+    "livenessProbe": {"httpGet": {"port": 80}},
+    "readinessProbe": {"exec": {"command": ["x", "0", "0"]}},
+    "startupProbe": {"tcpSocket": {"port": 80}},
+}
+
+
+def _bare(name: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of the Pod's spec
+    """A manifest that says no more than it has to."""
+    web = {"name": "c1", "image": "img:1", "command": ["run"], "ports": [{"containerPort": 80}]}
+    spec: dict[str, Any] = {"containers": [web], **fields}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+@witness("STATIC-26")
+async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
+    """What a manifest does not say is as the API server would have it."""
+    limits = {"cpu": "500m", "memory": "64Mi"}
+    plain = node.want_static(_bare("plain"))
+    host = node.want_static(_bare("host", hostNetwork=True, terminationGracePeriodSeconds=-1))
+    limited = node.want_static(pod(container(resources={"limits": limits}), name="limited"))
+    latest = node.want_static(pod(container(image="img:latest"), name="latest"))
+    probed = node.want_static(pod({**container(), **_PROBES}, name="probed"))
+    every = (plain, host, limited, latest, probed)
+    for each in every:
+        await each.until_running("c1")
+    plain.exit("c1", 0)
+    await plain.until(lambda: plain.container().attempt == 1, "another attempt")
+    await node.wait(25)
+    node.runtime.answer_http("/", 500)
+    failing = node.now
+    await probed.until_called("StopContainer")
+    wrong = [*_wrong(plain, host, limited, latest)]
+    if not _FAILED_AFTER[0] <= node.now - failing <= _FAILED_AFTER[1]:
+        wrong.append(f"a failing probe ends the container after {node.now - failing:.1f} s")
+    awaited = "a manifest has the defaults of the API" + "".join(f"; {each}" for each in wrong)
+    await node.until(lambda: not wrong, awaited, within=1, contract="STATIC-26")
+
+
+def _wrong(plain: PodHandle, host: PodHandle, limited: PodHandle, latest: PodHandle) -> Iterator[str]:
+    for each, grace in ((plain, "30"), (host, "1"), (limited, "30")):
+        found = each.calls("CreateContainer")[0].request.config.annotations
+        expected = {**_ANNOTATIONS, "io.kubernetes.pod.terminationGracePeriod": grace}
+        if any(found.get(name) != text for name, text in expected.items()):
+            yield f"{each.name} has the annotations {json.dumps(dict(found))}"
+    for each, port in ((plain, 0), (host, 80)):
+        ports = each.calls("RunPodSandbox")[0].request.config.port_mappings
+        if [(one.protocol, one.container_port, one.host_port) for one in ports] != [(0, 80, port)]:
+            yield f"{each.name} has the ports {list(ports)}"
+    shares = limited.calls("CreateContainer")[0].request.config.linux.resources.cpu_shares
+    if shares != _SHARES_OF_HALF_A_CORE:
+        yield f"a limit of 500m gives {shares} shares of CPU"
+    if plain.calls("PullImage") or not latest.calls("PullImage"):
+        yield "only the tag latest is pulled always"
