@@ -14,7 +14,7 @@ from mutation_operators import Node, mutated, operators, parsed
 PACKAGE = "kubelet_reference"
 _LEFT_OUT = ("server/", "api/metrics.py")
 """A server around the kubelet, and what it counts: no scenario in this process sees either."""
-_UNSEEN_CALLS = ("_log.", "_LOG.", "self.metrics.", "self.tools.metrics.")
+_UNSEEN_CALLS = ("_log.", "_LOG.", "_log = ", "_LOG = ", "self.metrics.", "self.tools.metrics.")
 _UNSEEN_NAMES = "self._do("
 """Calls whose first argument is the name under which they are counted."""
 _UNSEEN_NODES = {"raise_stmt", "tfpdef", "decorator", "import_from", "import_name"}

@@ -22,9 +22,9 @@ class ActuatedResources(msgspec.Struct, frozen=True):
     `cpu_quota` is microseconds of each 100 ms, `memory_limit` bytes.
     """
 
-    cpu_shares: int = 0
-    cpu_quota: int = 0
-    memory_limit: int = 0
+    cpu_shares: int
+    cpu_quota: int
+    memory_limit: int
 
 
 class ContainerRecord(msgspec.Struct, frozen=True):

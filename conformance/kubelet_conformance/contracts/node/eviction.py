@@ -5,16 +5,17 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, STATUS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event
+from kubelet_conformance.contract.patterns import call, done, event, expects
 from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, has_pre_stop, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
-from kubelet_conformance.trace.format.records import Event, Fault
+from kubelet_conformance.trace.format.records import Event, Expect, Fault
 from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_of
 
 EVICTION_PASS = 10.0
@@ -82,6 +83,12 @@ def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
         whole_node=True,
         text=f"with {low.available} of {low.signal} left, a pod is evicted",
     )
+
+
+@one_pod_a_pass.clause("thresholds", on=expects("EVICT-01"))
+def pods_go_below_the_thresholds(m: Moment, expect: Expect) -> Findings:
+    """A pod goes as soon as there is less of something than its threshold, and no pod before."""
+    return as_expected(m, expect)
 
 
 @one_pod_a_pass.clause("reclaims-first", on=EVICTED)

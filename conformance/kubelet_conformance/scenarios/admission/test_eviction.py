@@ -28,6 +28,30 @@ async def test_greediest_pod_goes_and_the_others_stay(node: Node) -> None:
         await node.wait(75)
 
 
+_USUAL = {
+    "memory_available": ("100Mi", "102399Ki"),
+    "nodefs_available": ("10%", "9%"),
+    "nodefs_inodesFree": ("5%", "4%"),
+    "imagefs_available": ("15%", "14%"),
+    "imagefs_inodesFree": ("5%", "4%"),
+}
+"""By signal, what is just enough unless the kubelet is configured otherwise, and what is too little."""
+
+
+@witness("EVICT-01", eviction_pressure_transition_period=0)
+async def test_each_signal_has_its_threshold(node: Node) -> None:
+    """A pod is evicted when there is less of something than its threshold, and not before."""
+    for signal, (enough, too_little) in _USUAL.items():
+        web = await node.run(name=signal.lower().replace("_", "-"), within=60)
+        with node.pressure(**{signal: enough}):
+            await node.wait(25)
+        spared = not web.events("Evicted")
+        await node.until(lambda ok=spared: ok, "no pod is evicted", within=1, contract="EVICT-01")
+        with node.pressure(**{signal: too_little}):
+            await web.until_phase("Failed", within=60, contract="EVICT-01")
+        await node.wait(25)
+
+
 @witness("EVICT-01")
 async def test_one_pod_at_a_time(node: Node) -> None:
     """As long as memory is short pods go one after another."""

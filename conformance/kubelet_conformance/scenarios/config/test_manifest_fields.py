@@ -15,10 +15,9 @@ _NEEDS = "room for some hundred pods"
 _LONG = "a" * 63
 _INT = 2**31 - 1
 _C, _I = "spec.containers.0", "spec.initContainers.0"
-_BAD_NAMES = ("Upper", "a_b", "-a", "a-", "a..b")
+_BAD_NAMES = ("Upper", "a_b", "-a", "a-", "a..b", "a" * 254)
 _BAD_LABELS = (*_BAD_NAMES, "a.b", f"{_LONG}a")
 _IDS = ((0, _INT), (-1, _INT + 1))
-_KEY = ((), ("", "a/b", "a b", "..", "..a", "."))
 _MODE = ((0, 0o777), (-1, 0o1000))
 _FILE = (("a/..b", "a/b"), ("", "/a", "../a", "a/../b", "..data"))
 _REFERENCE = {"name": "settings", "optional": True}
@@ -29,8 +28,15 @@ def _of(expected: Sequence[str], *, empty: bool = True) -> tuple[Sequence[Any], 
     return ((*expected, "") if empty else expected), ("Other", *(() if empty else ("",)))
 
 
+def _term(operator: str) -> Json:
+    values = {} if operator.endswith("Exist") or operator == "Exists" else {"values": ["1"]}
+    return {"matchExpressions": [{"key": "a", "operator": operator, **values}]}
+
+
 def _profile(kind: str, good: Sequence[Json]) -> Fields:
     bad = [{"type": "Other"}, {"type": "Localhost"}, {"type": "Unconfined", "localhostProfile": "a"}]
+    if kind == "appArmorProfile":
+        bad += [{"type": "Localhost", "localhostProfile": each} for each in (" a", "a" * 4096)]
     return {f"{place}.securityContext.{kind}": (good, bad) for place in ("spec", _C)}
 
 
@@ -127,9 +133,9 @@ _OF_POD: Fields = {
     ),
     # A node without AppArmor refuses the other ones.
     **_profile("appArmorProfile", ({"type": "Unconfined"},)),
-    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.0": (
-        (),
-        ({"matchExpressions": [{"key": "a", "operator": "Other"}]},),
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": (
+        [[_term(each), _term("DoesNotExist")] for each in ("In", "NotIn", "Exists", "Gt", "Lt")],
+        ([_term("Other")],),
     ),
 }
 _OF_CONTAINER: Fields = {
@@ -153,6 +159,7 @@ _OF_CONTAINER: Fields = {
             [{"containerPort": 1, "hostPort": 0, "protocol": "UDP", "name": "a" * 15}],
             [{"containerPort": 65535, "hostPort": 65535, "protocol": "SCTP", "hostIP": "::1"}],
             [{"containerPort": 5, "name": "a"}, {"containerPort": 5, "name": "b", "protocol": ""}],
+            [{"containerPort": 5, "protocol": "TCP"}],
         ),
         (
             *([{"containerPort": each}] for each in (0, 65536, "80", None)),
@@ -298,7 +305,13 @@ _OF_VOLUMES: Fields = {
     "spec.volumes.1.hostPath": (
         [
             {"path": "/a"},
-            *({"path": "/a", "type": each} for each in ("DirectoryOrCreate", "Directory", "FileOrCreate")),
+            *(
+                {"path": "/a", "type": each}
+                for each in (
+                    *("DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket"),
+                    *("CharDevice", "BlockDevice", ""),
+                )
+            ),
         ],
         ({"path": ""}, {"path": "/a/../b"}, {"path": "/a", "type": "Other"}, {"type": ""}),
     ),
@@ -344,13 +357,21 @@ _OF_VOLUMES: Fields = {
         [
             {"sources": [{"configMap": _REFERENCE}, {"downwardAPI": {}}], "defaultMode": each}
             for each in _MODE[0]
+        ]
+        + [
+            {"sources": [{"serviceAccountToken": {**_TOKEN, "expirationSeconds": each}}]}
+            for each in (600, 1 << 32)
         ],
         [
+            *(
+                {"sources": [{"serviceAccountToken": {**_TOKEN, "expirationSeconds": each}}]}
+                for each in (599, (1 << 32) + 1)
+            ),
+            *({"sources": [{"serviceAccountToken": {"path": each}}]} for each in _FILE[1]),
             *({"sources": [], "defaultMode": each} for each in _MODE[1]),
             {"sources": [{"configMap": _REFERENCE, "secret": _REFERENCE}]},
             *({"sources": [{kind: {"optional": True}}]} for kind in ("configMap", "secret")),
             {"sources": [{"downwardAPI": {"items": [{"path": "a"}]}}]},
-            {"sources": [{"serviceAccountToken": _TOKEN}]},
             {"sources": [{"clusterTrustBundle": {"path": "a", "name": "b"}}]},
         ],
     ),
@@ -359,6 +380,10 @@ _OF_VOLUMES: Fields = {
             {"name": "data", "mountPath": "/data", "subPath": "a", "mountPropagation": "None"},
             {"name": "data", "mountPath": "/data", "subPathExpr": "a", "mountPropagation": "HostToContainer"},
             {"name": "data", "mountPath": "/data", "subPath": ""},
+            *(
+                {"name": "data", "mountPath": "/data", "readOnly": True, "recursiveReadOnly": each}
+                for each in ("Disabled", "IfPossible", "Enabled")
+            ),
         ],
         [
             {"name": "gone", "mountPath": "/data"},
@@ -427,9 +452,11 @@ async def test_fields_of_probes_and_hooks(node: Node) -> None:
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_volumes(node: Node) -> None:
     """Manifests that are wrong in a field of a volume or a mount are not run; others are."""
-    good = pod(volumes=[{"name": "data"}, *({"name": f"v{number}"} for number in range(1, 9))])
+    volumes = [{"name": "data"}, *({"name": f"v{number}"} for number in range(1, 9))]
+    good = pod(volumes=volumes, serviceAccountName="robot")
     two = [{"name": "data", "emptyDir": {}, "hostPath": {"path": "/a"}}]
-    await _only_good_ones_are_run(node, good, _OF_VOLUMES, [pod(volumes=two)])
+    of_nobody = [{"name": "data", "projected": {"sources": [{"serviceAccountToken": _TOKEN}]}}]
+    await _only_good_ones_are_run(node, good, _OF_VOLUMES, [pod(volumes=two), pod(volumes=of_nobody)])
 
 
 def _rules(count: int = 1, **exit_codes: object) -> list[Json]:

@@ -390,7 +390,7 @@ def _put_objects(node: Node) -> None:
 
 async def _until_created(web: PodHandle) -> Any:  # noqa: ANN401 - the config of a container
     """The config by which c1 is created."""
-    await web.until_called("CreateContainer", container="c1")
+    await web.until_called("CreateContainer", container="c1", within=60, contract="START-15")
     return web.calls("CreateContainer", "c1")[0].request.config
 
 

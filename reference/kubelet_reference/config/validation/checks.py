@@ -45,14 +45,18 @@ def at_least(least: int) -> Check:
     return Check(f"{least} or more", lambda value: isinstance(value, int) and value >= least)
 
 
-def matching(expected: str, pattern: str, *, longest: int) -> Check:
-    """A text of this form, with at most `longest` characters."""
+def matching(expected: str, pattern: str, *, longest: int | None = None) -> Check:
+    """A text of this form, with at most `longest` characters, or any number of them."""
     form = re.compile(pattern)
 
     def accepts(value: object) -> bool:
-        return isinstance(value, str) and len(value) <= longest and form.fullmatch(value) is not None
+        return (
+            isinstance(value, str)
+            and form.fullmatch(value[:longest]) is not None
+            and value[:longest] == value
+        )
 
-    return Check(f"{expected}, at most {longest} characters", accepts)
+    return Check(f"{expected}, at most {longest} characters" if longest else expected, accepts)
 
 
 def subdomain(longest: int = 253) -> Check:
@@ -85,7 +89,7 @@ DNS_LABEL = matching("lower-case letters, digits and dashes", _LABEL, longest=63
 DNS_SUBDOMAIN = subdomain()
 NAME_BEGIN = matching("lower-case letters, digits, dashes and dots", f"{_SUBDOMAIN}-*", longest=253)
 """What the name of an object may begin with: it may end in dashes."""
-NOT_EMPTY = matching("a text that is not empty", "(?s:.+)", longest=1 << 20)
+NOT_EMPTY = matching("a text that is not empty", "(?s:.+)")
 BELOW = Check('a relative path without ".."', _is_path_below)
 FILE_BELOW = Check('a relative path without ".." that does not begin with ".."', _is_file_below)
 NOT_UP = Check('a path without ".."', _goes_nowhere_up)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import cast
 
-from lightkube.models.core_v1 import Pod, ResourceClaim, ResourceRequirements
+from lightkube.models.core_v1 import Pod, ResourceRequirements
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.quantities import parse_quantity
 from kubelet_reference.config.field_errors import FieldPath
-from kubelet_reference.config.validation.rules import Rule, containers, is_qualified_name, unique
+from kubelet_reference.config.validation.rules import Rule, containers, is_qualified_name, none_of, unique
 
 _PLAIN_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES = "hugepages-"
@@ -17,12 +17,12 @@ _NO_OVERCOMMIT = "it cannot be overcommitted"
 
 
 def of_containers(pod: Pod, place: FieldPath) -> None:
-    """What a container asks for and is limited to fits together, and its claims are the pod's."""
+    """What a container asks for and is limited to fits together, and it claims nothing of the pod's."""
     for one, where in containers(pod, place):
         if one.resources is not None:
             at = where.field("resources")
             _requirements(one.resources, at)
-            _claims(pod, one.resources.claims or (), at.field("claims"))
+            none_of(one.resources, ("claims",), at)
 
 
 def _requirements(found: ResourceRequirements, place: FieldPath) -> None:
@@ -52,14 +52,6 @@ def _is_resource(name: str) -> bool:
 def _is_native(name: str) -> bool:
     """Whether Kubernetes itself gives it out: then it can be overcommitted, unless it is huge pages."""
     return not name.startswith(_HUGE_PAGES) and ("/" not in name or "kubernetes.io/" in name)
-
-
-def _claims(pod: Pod, found: list[ResourceClaim] | tuple[()], place: FieldPath) -> None:
-    """A claim is one of the pod's."""
-    known = {one.name for one in pods.spec(pod).resourceClaims or ()}
-    for i, one in enumerate(found):
-        if one.name not in known:
-            place.item(i).field("name").expected("the name of a resource claim of the pod", one.name)
 
 
 def resize_policies(pod: Pod, place: FieldPath) -> None:
