@@ -1,7 +1,7 @@
 """Bugs of evictions, and of who has a pod killed."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec import structs
@@ -18,6 +18,7 @@ from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import Update, Worker
 from kubelet_reference.status import conditions
 from kubelet_reference.status.status_manager import Kept, StatusManager
+from kubelet_reference.util.ports import Amount
 
 _FOR_EVER = 10.0**9
 
@@ -38,6 +39,14 @@ class ReclaimsNothing(EvictionManager):
 
     async def is_reclaimed(self, threshold: Threshold) -> bool:
         return not threshold.signal
+
+
+@bug("MUT-EVICT-01-INODES", breaks="EVICT-01")
+class CountsNoInodes(EvictionManager):
+    """Nothing is evicted from a disk that is full of small files."""
+
+    def observe(self, signals: Mapping[str, Amount]) -> None:
+        super().observe({name: left for name, left in signals.items() if not name.endswith("inodesFree")})
 
 
 @bug("K8S-76598", breaks="EVICT-04", aliases="K8S-71134")

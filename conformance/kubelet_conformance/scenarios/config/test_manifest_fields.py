@@ -12,6 +12,7 @@ Fields = Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
 """Good and bad values of fields, by their paths; None is a field that is not given."""
 
 _NEEDS = "room for some hundred pods"
+_EMPTY: Json = {}
 _LONG = "a" * 63
 _INT = 2**31 - 1
 _C, _I = "spec.containers.0", "spec.initContainers.0"
@@ -355,7 +356,7 @@ _OF_VOLUMES: Fields = {
     ),
     "spec.volumes.6.projected": (
         [
-            {"sources": [{"configMap": _REFERENCE}, {"downwardAPI": {}}], "defaultMode": each}
+            {"sources": [{"configMap": _REFERENCE}, {"downwardAPI": _EMPTY}], "defaultMode": each}
             for each in _MODE[0]
         ]
         + [
@@ -490,7 +491,10 @@ _OF_1_36: Fields = {
     ),
     f"{_C}.envFrom.0": ((), ({"configMapRef": _REFERENCE}, {"secretRef": _REFERENCE})),
     "spec.volumes.0": (
-        ({"name": "a", "projected": {"sources": [{"downwardAPI": {}}]}}, {"name": "a", "downwardAPI": {}}),
+        (
+            {"name": "a", "projected": {"sources": [{"downwardAPI": _EMPTY}]}},
+            {"name": "a", "downwardAPI": _EMPTY},
+        ),
         [
             {"name": "a", **source}
             for source in (

@@ -13,16 +13,13 @@ _C1 = '{"name": "c1", "image": "img:1", "command": ["run"]}'
 _GOOD_TEXTS = (
     *(
         f"# A comment.\n{_TEXT}metadata: {{name: NAME, annotations: {{a: {each}}}}}"
-        for each in (
-            *("12:30", "2030-01-31", "2030-01-31T12:00:00Z", "'1'", "!!str 1", "1.2.3", "0o", "=", "text"),
-        )
+        for each in (*("'1'", "!!str 1", "1.2.3", "0o", "text"),)
     ),
     f"{_TEXT}metadata: &all {{name: NAME, annotations: {{a: b}}}}\nstatus: {{<<: {{}}}}\n",
     f"{_TEXT}metadata: {{name: NAME, annotations: {{a: &x b, c: *x}}, creationTimestamp: null}}",
     f"{_TEXT}metadata: {{name: NAME, annotations: {{}}, generation: 0x1F}}\n...\n",
     f"---\n{_TEXT}metadata:\n  name: NAME\n  generation: 0b11\n  annotations:\n    a: |\n      b\n",
     f"{_TEXT}metadata: {{name: NAME, generation: 1_000}}",
-    f"{_TEXT}metadata: {{name: NAME, generation: 3.0}}",
     _JSON.replace("}, ", ', "annotations": {"a": "\\ud83d\\ude00"}}, ') % _C1,
     f" \n{_JSON % _C1}\n",
 )
