@@ -13,7 +13,7 @@ _C1 = '{"name": "c1", "image": "img:1", "command": ["run"]}'
 _GOOD_TEXTS = (
     *(
         f"# A comment.\n{_TEXT}metadata: {{name: NAME, annotations: {{a: {each}}}}}"
-        for each in (*("'1'", "!!str 1", "1.2.3", "0o", "text"),)
+        for each in ("'1'", "!!str 1", "1.2.3", "0o", "text")
     ),
     f"{_TEXT}metadata: &all {{name: NAME, annotations: {{a: b}}}}\nstatus: {{<<: {{}}}}\n",
     f"{_TEXT}metadata: {{name: NAME, annotations: {{a: &x b, c: *x}}, creationTimestamp: null}}",
@@ -27,29 +27,10 @@ _BAD_TEXTS = (
     *("", "[]", "text", "- a", "{", "a: b: c", "a: [", "? [a]\n: b"),
     *(
         f"{_TEXT}metadata: {{name: NAME, annotations: {{a: {each}}}}}"
-        for each in (
-            *(
-                "1",
-                "0x1",
-                "017",
-                "1.5",
-                ".5",
-                "1.5e+3",
-                "yes",
-                "true",
-                "~x: y",
-                "!!binary YQ==",
-                "!other x",
-            ),
-        )
+        for each in ("1", "0x1", "017", "1.5", ".5", "1.5e+3", "yes", "true")
     ),
-    f"{_TEXT}metadata: {{name: NAME, annotations: {{1: a}}}}",
-    f"{_TEXT}metadata: {{name: NAME, name: NAME}}",
-    f"{_TEXT}metadata: {{name: NAME}}\n---\n{_TEXT}",
     f"{_TEXT}metadata: {{name: NAME, generation: 1.5}}",
-    f"{_TEXT}metadata: {{name: NAME, generation: 12:30}}",
     f"{_TEXT}metadata: {{name: NAME, generation: 9223372036854775808}}",
-    _JSON % f'{_C1[:-1]}, "name": "c2"}}',
     _JSON.replace('"spec": {', '"spec": {"priority": NaN, ') % _C1,
     _JSON % f"{_C1}, null",
 )
@@ -57,7 +38,7 @@ _BAD_TEXTS = (
 
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs="room for many pods", max_pods=500)
 async def test_texts_of_manifests(node: Node) -> None:
-    """A manifest is YAML or JSON with each key once, and its values have the types that JSON gives them."""
+    """A manifest is YAML or JSON, and its values have the types that the API has for its fields."""
     texts = {f"good-{i}": text for i, text in enumerate(_GOOD_TEXTS)}
     texts |= {f"bad-{i}": text for i, text in enumerate(_BAD_TEXTS)}
     for name, text in texts.items():
