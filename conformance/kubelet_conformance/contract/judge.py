@@ -26,6 +26,7 @@ from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Call, Event, Record, Reply
+from kubelet_conformance.trace.world.in_flight import runs_hook
 from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE
 from kubelet_conformance.trace.world.missed_updates import EVENT_DELAY_SECONDS, is_outdated
 from kubelet_conformance.trace.world.moment import Moment
@@ -106,9 +107,12 @@ class Judge:
         """The outcomes of contracts that were broken, or that failed."""
 
     def _waits(self, entity: Entity) -> bool:
-        """Whether an entity waits for the runtime: a pod for its calls, the node for removals of any pod."""
+        """Whether an entity waits for the runtime: a pod for its calls, the node for removals of any pod.
+
+        A sync goes on only when a hook has ended, and probes hold up nothing.
+        """
         if isinstance(entity, Pod):
-            return any(call.rpc != "ExecSync" for call in entity.calls_open.values())
+            return any(call.rpc != "ExecSync" or runs_hook(call) for call in entity.calls_open.values())
         pods = (*self.world.pods.values(), *self.world.names.values())
         return any(call.rpc in _REMOVALS for pod in pods for call in pod.calls_open.values())
 

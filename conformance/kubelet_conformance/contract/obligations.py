@@ -14,7 +14,7 @@ from kubelet_conformance.trace.world.views import Entity
 class Obligation:
     """One open obligation, and the moment it began."""
 
-    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "pod", "seq")
+    __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "pod", "seq", "waited_t")
 
     entity: Entity
     """The entity that must meet it."""
@@ -34,6 +34,8 @@ class Obligation:
         self.on_break = on_break
         self.open = True
         self.keys = due.keys
+        self.waited_t = -math.inf
+        """When its entity was last seen to wait while it was overdue."""
 
     def observe(self, moment: Moment) -> None:
         """Kept, dropped or broken by this moment, or still open."""
@@ -126,9 +128,11 @@ class Ledger:
             obligation = heapq.heappop(deadlines)[2]
             if not obligation.open:
                 continue
-            until = self._excused(obligation, t)
             if self._waits(obligation.entity):
-                until = t + (obligation.due.within or 0)
+                obligation.waited_t = until = t
+            else:
+                again = obligation.waited_t + (obligation.due.within or 0)
+                until = max(again, self._excused(obligation, t))
             if until >= t:
                 self._count += 1
                 obligation.deadline = until

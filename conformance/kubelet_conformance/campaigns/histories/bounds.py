@@ -66,7 +66,7 @@ def bounded(history: History, *, by_files: bool) -> History:
 
 
 def _is_of_api(step: Step) -> bool:
-    return isinstance(step, _OF_API) or (isinstance(step, InjectFault) and step.is_of_api)
+    return isinstance(step, _OF_API) or (isinstance(step, InjectFault) and step.fault.is_of_api)
 
 
 def _bounded(step: Step, *, by_files: bool) -> Step:

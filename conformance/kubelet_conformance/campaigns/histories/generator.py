@@ -56,6 +56,14 @@ _QUERIES = (
     *("ListImages", "Version", "RuntimeConfig"),
 )
 _CODES = ("INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+_WRITES = ("patch pods/status", "delete pods", "create pods")
+_READS = ("get pods", "list pods", "watch pods")
+_FAILURES = ("500", "503", "0")
+"""Statuses of HTTP; 0 is no answer."""
+_PROBES = (*(f"httpGet {path}" for path in PATHS), "tcpSocket *", "grpc *")
+_OF_WRITES = (Effect.BEFORE, Effect.AFTER, Effect.LOST_REPLY)
+"""What a late write brings has been overtaken, and nothing on the record says when it was asked for."""
+_OF_PROBES = (Effect.BEFORE, Effect.LOST_REPLY, Effect.NONE)
 _FAULTS_MAX = 2
 """So many faults stand at once at most: of what a kubelet owes under more, no source speaks."""
 _EFFECTS = (Effect.BEFORE, Effect.AFTER, Effect.NONE, Effect.HANG, Effect.LOST_REPLY)
@@ -69,21 +77,27 @@ _wanted = st.builds(Want, pods(), st.integers(0, 5).map((5).__eq__))
 """Pods; about one in six is static."""
 _evented = st.sampled_from((False, False, False, True))
 """Whether the kubelet uses container events: about one in four does."""
-_effects = st.sampled_from(_EFFECTS)
 _delays = st.sampled_from((0.0, 1.0, 10.0))
 _delays_alone = st.sampled_from((1.0, 0.2, 7.0, 30.0))
 """Where nothing else is wrong."""
-_codes = st.sampled_from(_CODES)
 _times = st.sampled_from((1, 2, 5))
 
 
-@st.composite
-def _faults(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> InjectFault:
-    rpc = draw(rpcs)
-    effect = draw(_effects)
-    delay = draw(_delays_alone if effect is Effect.NONE else _delays)
-    code = draw(_codes) if effect in {Effect.BEFORE, Effect.AFTER} else "INTERNAL"
-    return InjectFault(rpc, effect, draw(_times), delay, code)
+def _faults(
+    calls: tuple[str, ...], codes: tuple[str, ...], effects: tuple[Effect, ...]
+) -> st.SearchStrategy[InjectFault]:
+    """Faults of these calls, which may be late if that is one of the effects."""
+    some_calls, some_codes, some_effects = map(st.sampled_from, (calls, codes, effects))
+
+    @st.composite
+    def faults(draw: st.DrawFn) -> InjectFault:
+        call, effect, delay = draw(some_calls), draw(some_effects), 0.0
+        if Effect.NONE in effects:
+            delay = draw(_delays_alone if effect is Effect.NONE else _delays)
+        code = draw(some_codes) if effect in {Effect.BEFORE, Effect.AFTER} else codes[0]
+        return InjectFault(call, effect, draw(_times), delay, code)
+
+    return faults()
 
 
 _disturbances = st.one_of(
@@ -94,7 +108,10 @@ _disturbances = st.one_of(
 )
 
 
-_LATE: tuple[Step, ...] = (ExpireWatch(), Outage(), DelayWatch(2.0), DelayWatch(20.0))
+_OF_WATCHES: tuple[Step, ...] = (
+    *(ExpireWatch(), Outage(), DelayWatch(2.0), DelayWatch(20.0)),
+    InjectFault("watch pods", Effect.AFTER, None, code="500"),
+)
 _RESTARTS: tuple[Step, ...] = (RestartRuntime(), Reboot())
 
 
@@ -201,10 +218,13 @@ _RULES: tuple[tuple[str, st.SearchStrategy[Step], _When], ...] = (
     ("flip_probe", st.builds(SetProbeResponse, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))), None),
     ("kill_sandbox", st.builds(KillSandbox, st.just("kill_sandbox"), _numbers), None),
     # Calls or probes of the kubelet fail; the registry changes; watches and events are late or lost.
-    ("set_fault_on_a_change", _faults(st.sampled_from(_CHANGES)), Machine.may_add_fault),
-    ("set_fault_on_a_query", _faults(st.sampled_from(_QUERIES)), Machine.may_add_fault),
+    ("set_fault_on_a_change", _faults(_CHANGES, _CODES, _EFFECTS), Machine.may_add_fault),
+    ("set_fault_on_a_query", _faults(_QUERIES, _CODES, _EFFECTS), Machine.may_add_fault),
+    ("set_fault_on_a_write", _faults(_WRITES, ("409", *_FAILURES), _OF_WRITES), Machine.may_add_fault),
+    ("set_fault_on_a_read", _faults(_READS, _FAILURES, _EFFECTS), Machine.may_add_fault),
+    ("set_fault_on_a_probe", _faults(_PROBES, ("",), _OF_PROBES), Machine.may_add_fault),
     ("publish", st.builds(Publish, st.sampled_from(IMAGES[1:]), st.booleans()), None),
-    ("disturb_api", st.sampled_from(_LATE), Machine.may_add_fault),
+    ("disturb_api", st.sampled_from(_OF_WATCHES), Machine.may_add_fault),
     ("disturb_events", _disturbances, Machine.may_add_event_fault),
     # The node.
     ("restart_kubelet", st.builds(RestartKubelet, st.sampled_from((1.0, 0.0, 20.0)), st.booleans()), None),

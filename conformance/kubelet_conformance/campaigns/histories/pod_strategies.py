@@ -33,7 +33,7 @@ def _http(path: str) -> Json:
 _handlers = st.one_of(
     st.sampled_from(PATHS).map(_http),
     st.sampled_from(("x 0 0", "x 1 0", "x 0 3")).map(exec_probe),
-    st.just({"tcpSocket": {"port": _PORT}}),
+    st.sampled_from(({"tcpSocket": {"port": _PORT}}, {"grpc": {"port": _PORT}})),
 )
 _periods = st.sampled_from((10, 1, 3))
 _failures = st.sampled_from((3, 1, 2))

@@ -320,36 +320,29 @@ class Publish(_Step, tag="publish", frozen=True):
 
 # Faults.
 
-_EFFECTS = {
-    "before": "fails with {code} before it takes place",
-    "after": "takes place and fails with {code}",
-    "hang": "hangs until its deadline",
-    "lost-reply": "takes place and is not answered",
-}
-
 
 class InjectFault(_Step, tag="strike", frozen=True):
-    """The next `times` calls of an rpc fail or are late by `delay` seconds."""
+    """The next `times` calls fail or are late by `delay` seconds; all until things are healed, if None.
+
+    What is called `rpc` may be a request to the API server or one of a probe too, as faults name them, with
+    the codes of HTTP or none.
+    """
 
     rpc: str
     effect: Effect
-    times: int = 1
+    times: int | None = 1
     delay: float = 0.0
     code: str = "INTERNAL"
 
     @property
-    def is_of_api(self) -> bool:
-        """Whether it hits requests to the API server."""
-        return Fault(self.rpc).is_of_api
+    def fault(self) -> Fault:
+        """The fault that is put in force; only a call that fails has a code."""
+        code = self.code if self.effect in {Effect.BEFORE, Effect.AFTER} else ""
+        return Fault(self.rpc, self.effect, code, times=self.times, delay=self.delay)
 
     def _on(self, _: LiveHistory, /) -> _Comes:
-        what = _EFFECTS.get(self.effect, "").format(code=self.code)
-        late = f"is {self.delay:g} s late" if self.delay else ""
-        which = f"the next {self.rpc}" if self.times == 1 else f"each of the next {self.times} {self.rpc}"
-        code = {"code": self.code} if self.effect in {"before", "after"} else {}
-        delay = {"delay": self.delay} if self.delay else {}
-        fault = act("node.fault", self.rpc, effect=self.effect, **code, **delay, times=self.times)
-        return f"{which} {' and '.join(filter(None, (late, what)))}", act("faults.enter_context", fault)
+        text = str(self.fault)
+        return f"from now on {text}", act("faults.enter_context", act("node.inject", text))
 
 
 class Outage(_Step, tag="outage", frozen=True):

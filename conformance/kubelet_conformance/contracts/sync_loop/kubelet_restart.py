@@ -136,7 +136,9 @@ def kept_containers(m: Moment) -> Iterator[Finding]:
 def restart_count_is_found_again(m: Moment, pod: Pod) -> Findings:
     """A container made again after the kubelet's restart counts on from the attempt at the runtime."""
     config = m.request(bodies.CreateContainerRequest).config
-    newest = pod.newest(config.metadata.name)
+    every = pod.containers.get(config.metadata.name, ())
+    # One that the former kubelet did not live to see made is known from a listing only: without its order.
+    newest = max(every, key=lambda one: one.attempt, default=None)
     if newest is None or not _again(m.node) or not newest.born or not _before(m.node, newest.created_t):
         return None
     if newest.state == "removed":

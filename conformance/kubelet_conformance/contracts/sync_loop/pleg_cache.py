@@ -16,6 +16,7 @@ from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
 from kubelet_conformance.trace.format.manifests import ContainerStatus, Manifest, PodStatus
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
 _DEALT_WITH = status().either(
@@ -184,10 +185,10 @@ def newest_record_is_the_one_that_counts(m: Moment, pod: Pod, status: PodStatus)
     several = [one for one in status.every_container if len(pod.containers.get(one.name, ())) > 1]
     if not several or worker_is_busy(pod):
         return None
-    return [finding for said in several if (finding := _judged(pod, said, m.t)) is not None]
+    return [finding for said in several if (finding := _judged(m, pod, said)) is not None]
 
 
-def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
+def _judged(m: Moment, pod: Pod, said: ContainerStatus) -> Finding | None:
     reported = [one for one in pod.containers[said.name] if one.record is not None]
     shown = next((one for one in reported if one.id == said.runtime_id), None)
     if shown is None or len(reported) < 2:  # noqa: PLR2004 - one record has no order
@@ -199,7 +200,9 @@ def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
     if newest is None:
         return None  # Their records have gone: what is left may be all that the kubelet sees.
     read_t = newest.note(_FirstRead).t
-    if read_t is None or t - read_t < REACTION:
+    if read_t is None or m.t - read_t < REACTION:
+        return None
+    if kubelet_view(m).status_was_deferred(read_t):
         return None
     return broken(
         f"the status shows instance {shown.attempt} of {said.name}, not the newer {newest.attempt}",

@@ -8,7 +8,7 @@ from kubelet_conformance.trace.format.bodies import (
     ExecSyncRequest,
     StatusReply,
 )
-from kubelet_conformance.trace.format.records import Fault
+from kubelet_conformance.trace.format.records import Call, Fault
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.views import Container, Execution, Pod
 from kubelet_conformance.trace.world.world import World
@@ -88,10 +88,15 @@ def is_the_workers(moment: Moment) -> bool:
     Probes and garbage collection are not done by the pod's worker.
     """
     if moment.call.rpc == "ExecSync":
-        return not moment.request(ExecSyncRequest).timeout
+        return runs_hook(moment.call)
     if moment.call.rpc == "RemoveContainer":
         return moment.container is not None and moment.container.kind != "app"
     return moment.call.rpc in _OF_A_SYNC
+
+
+def runs_hook(call: Call) -> bool:
+    """Whether this ExecSync runs a hook: only a probe has a timeout."""
+    return not call.request.view(ExecSyncRequest).timeout
 
 
 def since_when_at_work(pod: Pod, t: float) -> float:
