@@ -87,7 +87,8 @@ def _faults(
     calls: tuple[str, ...], codes: tuple[str, ...], effects: tuple[Effect, ...]
 ) -> st.SearchStrategy[InjectFault]:
     """Faults of these calls, which may be late if that is one of the effects."""
-    some_calls, some_codes, some_effects = map(st.sampled_from, (calls, codes, effects))
+    some_calls, some_codes = st.sampled_from(calls), st.sampled_from(codes)
+    some_effects = st.sampled_from(effects)
 
     @st.composite
     def faults(draw: st.DrawFn) -> InjectFault:

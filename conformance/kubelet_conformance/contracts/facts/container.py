@@ -310,14 +310,29 @@ def waits_for_sidecars(container: Container) -> bool:
 
 
 def newly_imaged(m: Moment, state: str) -> Iterator[Container]:
-    """The newest instances in this state whose image a FREE_CHANGE changes, app containers only."""
+    """The newest instances in this state whose image a FREE_CHANGE changes, app containers only.
+
+    One that is sent with the image that it has, after a change that nobody saw, is not changed.
+    """
     pod, manifest = m.pod, m.manifest
     if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.containers:
         newest, old = pod.newest(new.name), pod.container_spec(new.name)
-        if newest is not None and old is not None and newest.state == state and old.image != new.image:
+        if newest is None or old is None or newest.state != state or old.image == new.image:
+            continue
+        if image_origin(newest) != new.image:
             yield newest
+
+
+def image_is_back(container: Container) -> Pattern:
+    """The pod is sent with the image that the container was made of: its definition has not changed."""
+
+    def is_back(m: Moment) -> bool:
+        specs = m.manifest.spec.containers if m.manifest is not None else ()
+        return any(one.name == container.name and one.image == image_origin(container) for one in specs)
+
+    return pod_set().where(is_back)
 
 
 def regular_inits(pod: Pod) -> tuple[ContainerSpec, ...]:

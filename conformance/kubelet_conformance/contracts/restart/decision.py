@@ -206,7 +206,7 @@ def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=containers.stop_of(newest),
                 within=REACTION,
-                unless=containers.HELD_UP.either(exited()),
+                unless=containers.HELD_UP.either(exited(), containers.image_is_back(newest)),
                 not_before=containers.creation_of(newest.name),
                 text=f"{newest.name} is stopped for its new image",
             )
