@@ -17,6 +17,7 @@ from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerS
 from kubelet_conformance.trace.format.records import Call, Reply
 from kubelet_conformance.trace.world.disruption import disruption_of
 from kubelet_conformance.trace.world.in_flight import LISTS, since_when_at_work
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.mirror_pods import Mirror
 from kubelet_conformance.trace.world.resolve import LATE_SECONDS
 
@@ -468,7 +469,7 @@ def is_unseen(m: Moment, entry: Entry, t: float) -> bool:
 
 def may_be_old(m: Moment, t: float, *, is_same: bool) -> bool:
     """A part of the status may be outdated; `is_same` if the status before said the same of it."""
-    if _was_down(m, t) or _was_blind(m, t):
+    if _was_down(m, t) or _was_blind(m, t) or kubelet_view(m).status_was_deferred(t):
         return True
     return is_same and m.pod is not None and _at_work_since(m, m.pod) <= t + REACTION
 
