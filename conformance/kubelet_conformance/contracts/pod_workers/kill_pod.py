@@ -90,6 +90,13 @@ def _a_container_ended(m: Moment, pod: Pod, container: Container, ended: Exit) -
         end.seq, end.t = m.seq, m.t
 
 
+@observer(on=call("StopContainer"))
+def _ended_unseen(_: Moment, pod: Pod, container: Container) -> None:
+    """A container that ended unseen is killed for its new definition, and made again all the same."""
+    if container.ended and containers.changed(container):
+        pod.note(_End).seq = 0
+
+
 def _is_of_an_ephemeral(m: Moment) -> bool:
     pod = m.pod
     if pod is not None and m.call.rpc == "CreateContainer":
