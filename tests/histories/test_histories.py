@@ -42,6 +42,7 @@ from kubelet_conformance.node import Node, container, pod
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import Effect, Target
 from kubelet_conformance.targets.opening import open_stage
+from kubelet_fakes.faults import API_VERBS
 
 REFERENCE = Choice(kubernetes="1.32")
 CONTRACTS = list(every_contract().values())
@@ -101,6 +102,13 @@ def test_a_history_comes_back_from_its_json() -> None:
         assert from_json(text) == history
     seen = {type(step) for history in drawn for step in history.steps}
     assert seen == set(get_args(Step)), "every kind of step is drawn"
+    struck = {
+        step.rpc.partition(" ")[0]
+        for history in drawn
+        for step in history.steps
+        if isinstance(step, InjectFault)
+    }
+    assert struck >= API_VERBS - {"update"} | {"httpGet", "tcpSocket", "grpc", "StopContainer"}
 
 
 @pytest.mark.parametrize(
