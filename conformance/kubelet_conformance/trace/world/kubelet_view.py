@@ -5,6 +5,7 @@ that of the API server and the disk is known from fault records only, and so nev
 """
 
 import math
+import re
 from collections import Counter
 from fnmatch import fnmatchcase
 
@@ -46,6 +47,7 @@ _DEFERS_STATUSES = (
     *(f"{_API_SERVER}: {each}" for each in ("get pods", "patch pods/status", "*")),
 )
 """The kubelet reads a pod before it patches its status (status_manager.go syncPod)."""
+_DELAY = re.compile(r" delay=(\S+)")
 _DISK_FAILS, _DISK_WORKS = "the disk fails at", "the disk works"
 
 
@@ -91,6 +93,7 @@ class KubeletView:
         self._status_faults = 0
         """How many of these hit the requests by which a status is written."""
         self._statuses_go_on_t = -math.inf
+        """By when all these requests are answered: one that is late remains so when the fault is healed."""
         self._faults: dict[str, Counter[str]] = {}
         """What is injected into calls to the runtime, by RPC, and how often."""
         self._faults_seq: dict[str, int] = {}
@@ -232,7 +235,8 @@ class KubeletView:
             self.node_unknown = not healed
         if what.startswith(_DEFERS_STATUSES):
             self._status_faults = max(0, self._status_faults + (-1 if healed else 1))
-            self._statuses_go_on_t = m.t
+            late = _DELAY.search(what)
+            self._statuses_go_on_t = m.t + (float(late[1]) if late else 0.0)
         if not healed and not self._api_faults and m.t > self._held_up_until:
             self._api_failed_t = m.t
         self._api_faults = max(0, self._api_faults + (-1 if healed else 1))
