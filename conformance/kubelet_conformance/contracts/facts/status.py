@@ -469,7 +469,7 @@ def is_unseen(m: Moment, entry: Entry, t: float) -> bool:
 
 def may_be_old(m: Moment, t: float, *, is_same: bool) -> bool:
     """A part of the status may be outdated; `is_same` if the status before said the same of it."""
-    if _was_down(m, t) or _was_blind(m, t) or kubelet_view(m).status_was_deferred(t):
+    if _was_down(m, t) or _was_blind(m, t) or kubelet_view(m).api_was_faulty(t):
         return True
     return is_same and m.pod is not None and _at_work_since(m, m.pod) <= t + REACTION
 

@@ -60,7 +60,7 @@ def _may_be_late(m: Moment, pod: Pod) -> bool:
     """Earlier statuses of the pod may not have reached the API server: requests to it failed, or the kubelet
     was killed.
     """
-    if pod.set_t is None or kubelet_view(m).status_was_deferred(pod.set_t):
+    if pod.set_t is None or kubelet_view(m).api_was_faulty(pod.set_t):
         return True
     begun, is_again = m.node.started_t or 0.0, m.node.lives > 1
     runs = [sandbox.run for sandbox in pod.sandboxes]

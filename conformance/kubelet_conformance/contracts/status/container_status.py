@@ -286,7 +286,7 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
                 yield kept_if(last is not None, f"lastState of {name} has gone with its record")
         elif last is None or last.container_id != older.container_id:
             yield KEPT
-        elif m.t - removed_t > REACTION and not kubelet_view(m).status_was_deferred(removed_t):
+        elif m.t - removed_t > REACTION and not kubelet_view(m).api_was_faulty(removed_t):
             seq = m.pod.status_seq if m.pod else None
             yield broken(f"lastState of {name} is of a record that is gone", seq)
 

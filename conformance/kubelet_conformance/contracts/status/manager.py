@@ -295,7 +295,7 @@ def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
     """A status written during a sync, or before the next can begin or read, shows what was known before."""
     reads = m.node.note(Reads)
     is_late = pods.worker_is_busy(pod) or bool(being_read(m)) or pods.has_ended_for_good(pod, m.status)
-    is_late = is_late or kubelet_view(m).status_was_deferred(since_t)
+    is_late = is_late or kubelet_view(m).api_was_faulty(since_t)
     return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
 
 

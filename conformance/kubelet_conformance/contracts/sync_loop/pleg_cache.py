@@ -202,7 +202,7 @@ def _judged(m: Moment, pod: Pod, said: ContainerStatus) -> Finding | None:
     read_t = newest.note(_FirstRead).t
     if read_t is None or m.t - read_t < REACTION:
         return None
-    if kubelet_view(m).status_was_deferred(read_t):
+    if kubelet_view(m).api_was_faulty(read_t):
         return None
     return broken(
         f"the status shows instance {shown.attempt} of {said.name}, not the newer {newest.attempt}",

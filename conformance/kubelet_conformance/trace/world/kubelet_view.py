@@ -42,11 +42,6 @@ _API_SERVER = "the API server"
 _AWAY, _BACK = "the API server is away", "the API server is back"
 _NODE_GONE = "the node's object is missing"
 _ASKS_FOR_THE_NODE = "the API server: list nodes "
-_DEFERS_STATUSES = (
-    *(_AWAY, _BACK),
-    *(f"{_API_SERVER}: {each}" for each in ("get pods", "patch pods/status", "*")),
-)
-"""The kubelet reads a pod before it patches its status (status_manager.go syncPod)."""
 _DELAY = re.compile(r" delay=(\S+)")
 _DISK_FAILS, _DISK_WORKS = "the disk fails at", "the disk works"
 
@@ -90,10 +85,8 @@ class KubeletView:
         self._api_faults = 0
         """How many faults there are for which the API server is unreachable, late or answers by errors."""
         self._api_failed_t = 0.0
-        self._status_faults = 0
-        """How many of these hit the requests by which a status is written."""
-        self._statuses_go_on_t = -math.inf
-        """By when all these requests are answered: one that is late remains so when the fault is healed."""
+        self._api_mended_t = -math.inf
+        """By when all is answered again: a request that is late remains so when the fault is healed."""
         self._faults: dict[str, Counter[str]] = {}
         """What is injected into calls to the runtime, by RPC, and how often."""
         self._faults_seq: dict[str, int] = {}
@@ -114,9 +107,12 @@ class KubeletView:
         """The API server was unreachable at `t` or since: writes may have been deferred."""
         return self.api_away_t is not None or self.api_back_t >= t
 
-    def status_was_deferred(self, t: float) -> bool:
-        """Requests for statuses failed or were late at `t` or since: one from before may come."""
-        return self._status_faults > 0 or self._statuses_go_on_t >= t
+    def api_was_faulty(self, t: float) -> bool:
+        """Requests to the API server were unanswered, late or answered by errors at `t` or since.
+
+        A status that comes then may have been made up before `t`.
+        """
+        return self._api_faults > 0 or self._api_mended_t >= t
 
     def informed_by(self, t: float, now: float) -> float:
         """By when, without its reaction time, the kubelet is informed of what was desired at `t`.
@@ -233,11 +229,10 @@ class KubeletView:
             self.api_away_t, self.api_back_t = None, m.t
         elif what.startswith(_ASKS_FOR_THE_NODE):
             self.node_unknown = not healed
-        if what.startswith(_DEFERS_STATUSES):
-            self._status_faults = max(0, self._status_faults + (-1 if healed else 1))
+        if healed:
             late = _DELAY.search(what)
-            self._statuses_go_on_t = m.t + (float(late[1]) if late else 0.0)
-        if not healed and not self._api_faults and m.t > self._held_up_until:
+            self._api_mended_t = max(self._api_mended_t, m.t + (float(late[1]) if late else 0.0))
+        elif not self._api_faults and m.t > self._held_up_until:
             self._api_failed_t = m.t
         self._api_faults = max(0, self._api_faults + (-1 if healed else 1))
         wait = min(2 * (m.t - self._api_failed_t) + _FIRST_RETRY, _LONGEST_RETRY) if healed else 0.0
