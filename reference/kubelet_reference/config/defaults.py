@@ -28,17 +28,9 @@ def _container(one: JsonObject, *, host_network: bool) -> JsonObject:
     }
     if "ports" in one:
         full["ports"] = [_port(port, host_network=host_network) for port in one["ports"]]
-    if "resources" in one:
-        full["resources"] = _resources(one["resources"])
     return full
 
 
 def _port(port: JsonObject, *, host_network: bool) -> JsonObject:
     on_host = {"hostPort": port["containerPort"]} if host_network and not port.get("hostPort") else {}
     return {"protocol": "TCP", **port, **on_host}
-
-
-def _resources(resources: JsonObject) -> JsonObject:
-    """A limit without a request is the request too."""
-    requests = {**resources.get("limits", {}), **resources.get("requests", {})}
-    return {**resources, "requests": requests} if requests else resources
