@@ -43,6 +43,20 @@ def test_nothing_of_an_ended_pod_is_probed(way: str, *, probed: bool, verdict: V
     assert s.judge("PROBE-12").verdict is verdict
 
 
+@detects("PROBE-12", if_right=Verdict.NOT_EXERCISED, error=("UNKNOWN", None))
+def test_probes_go_on_where_the_kill_has_failed(s: TraceBuilder, error: str | None) -> None:
+    """PROBE-12: a kill of which a part has failed is tried again, and until then the pod is probed."""
+    probing = {"exec": {"command": ["alive"]}}
+    web = s.pod(containers=[{"name": "c1", "image": "img:1", "readinessProbe": probing}])
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox, "c1")
+    s.delete(web)
+    s.stop(c1, error=error)
+    s.stop_sandbox(sandbox)
+    probe(s.wait(10), c1, 0)
+    s.wait(5).stop_here()
+
+
 @pytest.mark.parametrize(("probes_on", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_liveness_ends_with_the_deadline(*, probes_on: bool, verdict: Verdict) -> None:
     """PROBE-13: a pod whose time is over is not probed for liveness, though nobody has deleted it."""

@@ -95,6 +95,9 @@ def nothing_of_a_stopped_pod_is_probed(m: Moment) -> Iterator[Finding]:
     """The pod is being terminated, and its sandbox has been stopped."""
     pod = m.pod
     if pod is not None and pod.born and pod.termination is not None and m.sandbox is pod.sandbox:
+        last = [each.stops[-1] for each in pod.every_container() if each.stops]
+        if any(each.failed and not each.not_found for each in last):
+            return  # The kill as a whole has failed, and probes go on until it is tried again.
         # A sync that goes on may run another sandbox.
         runs_another = call("RunPodSandbox").where(lambda n: n.pod is pod)
         yield from _is_not_probed(pod, since=m.t + _HANDOVER, unless=runs_another)
