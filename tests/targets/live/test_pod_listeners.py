@@ -27,17 +27,18 @@ PROBES: list[dict[str, Any]] = [
 
 @asynccontextmanager
 async def served(tmp_path: Path) -> AsyncGenerator[tuple[str, ListeningPodServers, Recorder]]:
-    """The address of a pod of which a container runs, its servers, and the record."""
+    """The address of a static pod of which a container runs, its servers, and the record."""
     recorder = Recorder(lambda: 0.0)
     async with (
         own_fake(tmp_path / "cri.sock") as fake,
         connected(fake.socket) as endpoint,
-        fake.servers(recorder) as servers,
+        fake.servers(recorder, "node-1") as servers,
     ):
         metadata = {"name": "web", "namespace": "default", "uid": "u1"}
-        recorder.record("pod", op="set", pod={"metadata": metadata, "spec": {"containers": PROBES}})
+        manifest = {"metadata": metadata, "spec": {"containers": PROBES}}
+        recorder.record("pod", op="set", source="file", pod=manifest)
         config = cri.PodSandboxConfig(
-            metadata=cri.PodSandboxMetadata(name="web", namespace="default", uid="u1")
+            metadata=cri.PodSandboxMetadata(name="web-node-1", namespace="default", uid="u1")
         )
         request = cri.RunPodSandboxRequest(config=config)
         call = recorder.call("RunPodSandbox", request)

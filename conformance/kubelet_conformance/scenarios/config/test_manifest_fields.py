@@ -432,14 +432,15 @@ async def test_fields_of_pods(node: Node) -> None:
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_containers(node: Node) -> None:
     """Manifests that are wrong in a field of a container are not run; others are."""
-    good = pod(container("c1"), init=(container("i1", "exit 0 0"),))
+    volumes = [{"name": "data"}]
+    good = pod(container("c1"), init=(container("i1", "exit 0 0"),), volumes=volumes)
     never = container(resizePolicy=[{"resourceName": "cpu", "restartPolicy": "RestartContainer"}])
     host = container(ports=[{"containerPort": 1, "hostPort": 2}])
     shared = container("c2", ports=[{"containerPort": 1, "hostPort": 7}])
     bad = [
-        pod(never, restart="Never"),
-        pod(host, hostNetwork=True),
-        pod(shared, container("c3", ports=shared["ports"])),
+        pod(never, restart="Never", volumes=volumes),
+        pod(host, hostNetwork=True, volumes=volumes),
+        pod(shared, container("c3", ports=shared["ports"]), volumes=volumes),
     ]
     await _only_good_ones_are_run(node, good, _OF_CONTAINER, bad)
 
@@ -447,7 +448,7 @@ async def test_fields_of_containers(node: Node) -> None:
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_probes_and_hooks(node: Node) -> None:
     """Manifests that are wrong in a field of a probe or a hook are not run; others are."""
-    await _only_good_ones_are_run(node, pod(), _OF_PROBES, [])
+    await _only_good_ones_are_run(node, pod(volumes=[{"name": "data"}]), _OF_PROBES, [])
 
 
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
@@ -473,7 +474,7 @@ _OF_1_36: Fields = {
             [{**_rules()[0], "action": "RestartAllContainers"}],
         ),
         (
-            *(_rules(21), _rules(values=list(range(256))), _rules(values=[]), _rules(operator="Other")),
+            *(_rules(21), _rules(values=list(range(256))), _rules(operator="Other")),
             *([{"action": "Restart"}], [{**_rules()[0], "action": "Other"}]),
         ),
     ),
@@ -519,7 +520,7 @@ async def test_fields_of_newer_versions(node: Node) -> None:
     good = pod(
         container("c1", restartPolicy="Never"), init=(container("i1", "exit 0 0"),), volumes=[{"name": "a"}]
     )
-    bad = pod(container("c1", restartPolicyRules=_rules()))
+    bad = pod(container("c1", restartPolicyRules=_rules()), volumes=good["spec"]["volumes"])
     await _only_good_ones_are_run(node, good, _OF_1_36, [bad])
 
 

@@ -7,8 +7,12 @@ from typing import Any
 from kubelet_conformance.node import Node, PodHandle, container, pod, witness
 from kubelet_conformance.scenarios.config.test_manifest_fields import only_these_run
 
-_TEXT = "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c1, image: 'img:1', command: [run]}]}\n"
-_JSON = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "NAME"}, "spec": {"containers": [%s]}}'
+_CONTAINERS = "{name: c1, image: 'img:1', command: [run]}"
+_TEXT = f"apiVersion: v1\nkind: Pod\nspec: {{containers: [{_CONTAINERS}], volumes: [{{name: a}}]}}\n"
+_JSON = (
+    '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "NAME"}, '
+    '"spec": {"containers": [%s], "volumes": [{"name": "a"}]}}'
+)
 _C1 = '{"name": "c1", "image": "img:1", "command": ["run"]}'
 _GOOD_TEXTS = (
     *(
@@ -71,6 +75,7 @@ def _bare(name: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields 
 @witness("STATIC-26")
 async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     """What a manifest does not say is as the API server would have it."""
+    node.runtime.answer_http("/", 200)
     limits = {"cpu": "500m", "memory": "64Mi"}
     plain = node.want_static(_bare("plain"))
     host = node.want_static(_bare("host", hostNetwork=True, terminationGracePeriodSeconds=-1))

@@ -116,7 +116,7 @@ class Life:
         self._by_scope = {Scope(act.number, act.name).id: act for act in acts}
         self._fake = self._servers = None
         if around.fake is not None:
-            self._servers = around.fake.servers(self._recorder)
+            self._servers = around.fake.servers(self._recorder, NODE)
             self._fake = around.fake.control(self._recorder, self._servers)
         self._recheck_seconds = _RECHECK_SECONDS if around.fake is None else _RARE_RECHECK_SECONDS
 

@@ -37,15 +37,17 @@ class _Port:
 class ListeningPodServers(PodServers):
     """Serves the ports that probes and hooks of pods ask, from the start of a sandbox to its stop.
 
-    They listen while its context is open. They know no TLS. A port that is closed refuses unseen.
+    They listen while its context is open. They know no TLS. A port that is closed refuses unseen. Static pods
+    are those of `node`, whose name is part of theirs.
     """
 
     def __init__(
-        self, recorder: Recorder, runtime: FakeRuntime, sleep: Callable[[float], Awaitable[None]]
+        self, recorder: Recorder, runtime: FakeRuntime, sleep: Callable[[float], Awaitable[None]], node: str
     ) -> None:
         has_server, whose = partial(sandbox_has_server, runtime), partial(uid_with_address, runtime)
         super().__init__(recorder, has_server, whose, sleep, runtime.faults)
         self._runtime = runtime
+        self._node = node
         self._ports: dict[tuple[str, str], dict[int, _Port]] = {}
         """What is asked of each pod, by its namespace and name."""
         self._open: dict[tuple[str, int], _Closing] = {}
@@ -80,8 +82,9 @@ class ListeningPodServers(PodServers):
     def _observe(self, seen: Seen) -> None:
         if isinstance(seen, Item) and seen.kind == "pod" and seen.fields["op"] == "set":
             metadata: Json = seen.fields["pod"].get("metadata") or {}
-            name = metadata.get("namespace", "default"), metadata.get("name", "")
-            self._ports[name] = _ports(seen.fields["pod"])
+            name = metadata.get("name", "")
+            full = name if seen.fields["source"] == "api" else f"{name}-{self._node}"
+            self._ports[metadata.get("namespace", "default"), full] = _ports(seen.fields["pod"])
         if isinstance(seen, RecordedReply) and not isinstance(seen.outcome, Failed):
             request: Any = seen.call.request
             response: Any = seen.outcome

@@ -96,9 +96,9 @@ class OwnFake:
         """Let containers write files: a kubelet counts restarts by their logs, and reads last words."""
         self._runtime.core.store.logs.files = NodeFiles(root)
 
-    def servers(self, recorder: Recorder) -> ListeningPodServers:
+    def servers(self, recorder: Recorder, node: str) -> ListeningPodServers:
         """The servers in its pods; who asks them goes onto this record."""
-        return ListeningPodServers(recorder, self._runtime, self._clock.sleep)
+        return ListeningPodServers(recorder, self._runtime, self._clock.sleep, node)
 
     def control(self, recorder: Recorder, servers: PodServers) -> FakeRuntimeControl:
         """The control of it; what it does by itself goes onto this record."""

@@ -177,5 +177,7 @@ def _rule(rule: ContainerRestartRule, place: FieldPath, behaviour: Behaviour) ->
         place.field("exitCodes").wrong("missing")
         return
     codes = rule.exitCodes.values or ()
-    if not 0 < len(codes) <= _CODES_MAX:
-        place.field("exitCodes").field("values").wrong(f"expected 1 to {_CODES_MAX} codes, got {len(codes)}")
+    if len(codes) > _CODES_MAX:
+        place.field("exitCodes").field("values").wrong(
+            f"expected at most {_CODES_MAX} codes, got {len(codes)}"
+        )
