@@ -85,7 +85,9 @@ class Ahead(Generic[T]):
     def _send_next(self, connection: Connection) -> None:
         if self._waiting and self._given[connection] < _QUEUED:
             self._given[connection] += 1
-            connection.send(self._waiting.popleft())
+            key = self._waiting.popleft()
+            with contextlib.suppress(OSError):  # One that has died is noticed where its results are awaited.
+                connection.send(key)
 
     def _receive(self, seconds: float | None = None) -> None:
         """Wait for the next results, and give their processes more to do."""

@@ -41,7 +41,7 @@ FOUND = (
     ("sidecar_end.failing_sidecar_is_not_killed_out_of_turn", Cut((), 8.574)),
     ("sidecar_end.sidecars_get_what_the_apps_leave_of_the_grace", Cut((), 5.0)),
     ("start.termination_message_is_reported", Cut()),
-    ("static_pods.edited_manifest_is_another_pod", Cut(("2b2000e1faa3b1a547294b78a753da43",))),
+    ("static_pods.edited_manifest_is_another_pod", Cut(("8edfc646748d0193b3866bc11d19605b",))),
     ("static_pods.static_pod_is_pending_at_first", Cut((), 0.294)),
     ("static_pods.version_that_never_started_is_skipped", Cut((), 2.905, 19.0005)),
 )
