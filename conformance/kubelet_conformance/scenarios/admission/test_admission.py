@@ -158,7 +158,7 @@ _TOO_LARGE: Sequence[dict[str, Any]] = (
 )
 
 
-@witness("ADMIT-03", cpu_millicores=1000)
+@witness("ADMIT-03", kubernetes=(1, 29), cpu_millicores=1000)
 async def test_demand_of_all_containers_counts(node: Node) -> None:
     """A pod takes what runs together, or what its most demanding init container does beside its sidecars."""
     text = "requested: 1001, used: 0, capacity: 1000"
