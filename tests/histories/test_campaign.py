@@ -76,19 +76,8 @@ def test_interrupt_reports_what_was_played(
 @pytest.mark.slow
 def test_a_find_is_reported_kept_and_played_first(capsys: pytest.CaptureFixture[str]) -> None:
     """A bug is found: the report has the history in words and as a scenario, and the file plays it again."""
-    found = in_process(
-        capsys,
-        "run",
-        "SANDBOX-06",
-        "--histories",
-        "50",
-        "--seed",
-        "1",
-        "--kubelet",
-        FOUND,
-        "--format",
-        "json",
-    )
+    options = f"--histories {2 * CHUNK} --seed 1 --kubelet {FOUND} --format json"
+    found = in_process(capsys, "run", "SANDBOX-06", *options.split())
     report = json.loads(found.out)
     VALIDATOR.validate(report)
     first = report["histories"]["found"][0]
