@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypedDict
 
 from kubelet_conformance.node.observations import Observations
@@ -78,6 +78,14 @@ class Observer:
             trace = ["the trace ends:", *(f"  {line}" for line in tail(target.recorder))]
             timed_out = f"timed out after {within:g} s waiting for {awaited}"
             raise WaitTimeoutError("\n".join([timed_out, *seen, *trace]))
+
+    async def expect(self, what: str, wrong: Iterable[str], contract: str) -> None:
+        """Write for the contract's judge whether something is as expected; `wrong` says what of it is not.
+
+        Raises WaitTimeoutError if anything is wrong.
+        """
+        found = list(wrong)
+        await self.until(lambda: not found, "; ".join([what, *found]), within=1, contract=contract)
 
     def _wake(self, _: Seen) -> None:
         # Checked after the one who recorded has gone on: a condition may look at what the record is about.

@@ -80,15 +80,14 @@ _times = st.sampled_from((1, 2, 5))
 def _faults(
     calls: tuple[str, ...], codes: tuple[str, ...], effects: tuple[Effect, ...]
 ) -> st.SearchStrategy[InjectFault]:
-    """Faults of these calls, which may be late if that is one of the effects."""
+    """Faults of these calls, with these effects or late; what only fails has one of these codes."""
     some_calls, some_codes = st.sampled_from(calls), st.sampled_from(codes)
     some_effects = st.sampled_from(effects)
 
     @st.composite
     def faults(draw: st.DrawFn) -> InjectFault:
-        call, effect, delay = draw(some_calls), draw(some_effects), 0.0
-        if Effect.NONE in effects:
-            delay = draw(_delays_alone if effect is Effect.NONE else _delays)
+        call, effect = draw(some_calls), draw(some_effects)
+        delay = draw(_delays_alone if effect is Effect.NONE else _delays)
         code = draw(some_codes) if effect in {Effect.BEFORE, Effect.AFTER} else codes[0]
         return InjectFault(call, effect, draw(_times), delay, code)
 

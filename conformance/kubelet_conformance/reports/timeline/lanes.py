@@ -89,10 +89,9 @@ class Lanes:
 
     def _of_pod(self, namespace: str, pod: str, kind: LaneKind, name: str = "") -> int:
         """The lane of a pod; another pod of the same name comes after it on the same lanes."""
-        full = f"{namespace or 'default'}/{pod}"
         label = name or (pod if kind is LaneKind.POD else kind.value)
         lane = Lane(kind, safe(label, _NAME_CHARS), _full(namespace, pod))
-        return self._number((full, kind, name), lane)
+        return self._number((namespace or "default", pod, kind, name), lane)
 
     def _number(self, key: tuple[str, ...], lane: Lane) -> int:
         number = self._numbers.setdefault(key, len(self.found))

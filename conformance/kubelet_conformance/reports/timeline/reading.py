@@ -137,9 +137,8 @@ class Reading:
 
     def _begin(self, moment: Moment, call: Call) -> None:
         what, label = _CALLS.get(call.rpc, (What.READ, "read"))
-        lane = self._lanes.of(moment)
-        pod = self._lanes.pod_of(moment, lane)
-        item = Item(call.seq, call.t, lane, what, label, asked(moment), pod, is_call=True)
+        item = self._item(moment, self._lanes.of(moment), what, label, asked(moment))
+        item.is_call = True
         self._keep(item, "request", call.request)
         self._open[call.id] = item
 
@@ -165,10 +164,12 @@ class Reading:
     def _read(self, moment: Moment, reply: Reply) -> Item:
         """A read that brings news: it is known as such only when it is answered."""
         lane = self._lanes.of_node(LaneKind.KUBELET)
-        pod = self._lanes.pod_of(moment, lane)
-        item = Item(reply.seq, reply.t, lane, What.READ, "read", asked(moment), pod)
+        item = self._item(moment, lane, What.READ, "read", asked(moment))
         self._keep(item, "request", reply.call.request)
         return item
+
+    def _item(self, moment: Moment, lane: int, what: What, label: str, text: str) -> Item:
+        return Item(moment.seq, moment.t, lane, what, label, text, self._lanes.pod_of(moment, lane))
 
     def _is_old(self, reply: Reply) -> bool:
         """Whether it says what the last reply to this request said; not every recorder marks these."""
@@ -188,8 +189,7 @@ class Reading:
             self._pass(record)
             return
         lane = self._lanes.of(moment)
-        pod = self._lanes.pod_of(moment, lane)
-        item = Item(record.seq, record.t, lane, what or What.READ, _label(record), described(moment), pod)
+        item = self._item(moment, lane, what or What.READ, _label(record), described(moment))
         item.failed = _fails(record)
         self._keep(item, record.kind, _body(record))
         self._add(item)

@@ -540,9 +540,8 @@ async def only_these_run(node: Node, texts: Mapping[str, str], count: int) -> No
     """See that the first so many of these manifests have a mirror, and no others; with what is in them."""
     await node.wait(25)
     run = {name for name in texts if node.target.api.get("default", f"{name}-{node.target.node_name}")}
-    wrong = "; ".join(f"{name}: {texts[name][:100]}" for name in sorted(run ^ set(list(texts)[:count])))
-    awaited = "all good manifests and no bad ones are run" + (f", but for {wrong}" if wrong else "")
-    await node.until(lambda: not wrong, awaited, within=1, contract="STATIC-26")
+    wrong = [f"but for {name}: {texts[name][:100]}" for name in sorted(run ^ set(list(texts)[:count]))]
+    await node.expect("all good manifests and no bad ones are run", wrong, "STATIC-26")
 
 
 def _good(pattern: Json, fields: Fields) -> Iterator[Json]:

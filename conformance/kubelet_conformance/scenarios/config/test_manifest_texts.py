@@ -94,8 +94,7 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     wrong = [*_wrong(plain, host, limited, latest)]
     if not _FAILED_AFTER[0] <= node.now - failing <= _FAILED_AFTER[1]:
         wrong.append(f"a failing probe ends the container after {node.now - failing:.1f} s")
-    awaited = "a manifest has the defaults of the API" + "".join(f"; {each}" for each in wrong)
-    await node.until(lambda: not wrong, awaited, within=1, contract="STATIC-26")
+    await node.expect("a manifest has the defaults of the API", wrong, "STATIC-26")
 
 
 def _wrong(plain: PodHandle, host: PodHandle, limited: PodHandle, latest: PodHandle) -> Iterator[str]:
