@@ -10,7 +10,7 @@ PLAYED = "kubelet_conformance_played"
 """The attribute of a test's report that holds what came of a scenario."""
 BUDGET_SECONDS = 120.0
 """The wall time that a scenario may need, unless another is given."""
-CONCURRENCY = 8
+CONCURRENCY = 6
 """How many scenarios are played on one node at a time, unless another is given: a relist takes as long as all
 pods of the node together."""
 

@@ -14,6 +14,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar, cast
 
+from kubelet_conformance.contract.deferred_gc import deferred_gc
+
 _QUEUED = 3
 """How many scenarios a process has before it, so that it need not wait for the next one."""
 
@@ -107,12 +109,15 @@ class Ahead(Generic[T]):
 
 
 def _work(connection: Connection, play: Callable[[str], object], inherited: Iterable[Connection]) -> None:
-    """Play what is asked for; whether to go on is up to the process that asks."""
+    """Play what is asked for; whether to go on is up to the process that asks.
+
+    What was there before is never collected here: its threads are not in this process, to be waited for.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for each in inherited:
         each.close()  # Else no process would notice that the asking one is gone.
-    with contextlib.suppress(EOFError, OSError):  # The asking process is gone.
+    with deferred_gc(), contextlib.suppress(EOFError, OSError):  # The asking process is gone.
         while True:
             key: str = connection.recv()
             connection.send((key, _result(play, key)))

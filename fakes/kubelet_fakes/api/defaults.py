@@ -30,7 +30,9 @@ def default_pod_spec(pod: Json) -> None:
     """Fill in the pod's spec, in place."""
     spec: Json = pod.setdefault("spec", {})
     spec.setdefault("restartPolicy", "Always")
-    spec.setdefault("terminationGracePeriodSeconds", 30)
+    # A negative one is an old mistake that counts as 1 (kubernetes/kubernetes#115606).
+    grace = spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec["terminationGracePeriodSeconds"] = 1 if grace < 0 else grace
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")

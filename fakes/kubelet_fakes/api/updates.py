@@ -38,7 +38,7 @@ def check_spec_update(old: FrozenDict, new: FrozenDict) -> Iterator[FieldError]:
     yield from _check_deadline(before.get("activeDeadlineSeconds"), after.get("activeDeadlineSeconds"))
     yield from _check_tolerations(before.get("tolerations", []), after.get("tolerations", []))
     difference = _difference(_comparable(before), _comparable(after), "spec")
-    if difference and not _negative_grace_became_one(before, after, difference):
+    if difference:
         yield FieldError("spec", FORBIDDEN, _ONLY + difference)
 
 
@@ -141,12 +141,6 @@ def _comparable(spec: FrozenDict) -> FrozenDict:
         if spec.get(kind):
             spec = replaced(spec, (kind,), [replaced(each, ("image",), None) for each in spec[kind]])
     return spec
-
-
-def _negative_grace_became_one(before: FrozenDict, after: FrozenDict, difference: str) -> bool:
-    field = "terminationGracePeriodSeconds"
-    only = difference == f"spec.{field}" and replaced(_comparable(before), (field,), 1) == _comparable(after)
-    return only and before.get(field, 0) < 0
 
 
 def _difference(old: object, new: object, path: str) -> str:

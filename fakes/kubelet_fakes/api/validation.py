@@ -54,9 +54,6 @@ def check_runtime_class(thing: Json) -> Iterator[FieldError]:
 def check_pod(spec: Json) -> Iterator[FieldError]:
     """Everything that is wrong with the spec of a new pod whose defaults are filled in."""
     yield from _check_policies(spec, _POLICIES, "spec")
-    grace = spec.get("terminationGracePeriodSeconds", 0)
-    if grace < 0:
-        yield FieldError("spec.terminationGracePeriodSeconds", INVALID, f"{grace}: must be >= 0")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _INT32_MAX:
         yield FieldError(

@@ -52,6 +52,12 @@ def test_pull_policy_follows_the_tag(image: str, policy: str) -> None:
     assert made["spec"]["containers"][0]["imagePullPolicy"] == policy
 
 
+def test_negative_grace_counts_as_one_second() -> None:
+    """It is an old mistake, which is neither refused nor kept."""
+    made = ApiWorld().create("pods", pod(terminationGracePeriodSeconds=-1))
+    assert made["spec"]["terminationGracePeriodSeconds"] == 1
+
+
 def test_details_get_defaults_too() -> None:
     """Probes, hooks, ports, requests, references and volumes are filled in; what is given stays."""
     container = {
@@ -144,7 +150,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         pod(container={"imagePullPolicy": "x"}),
         "spec.containers[0].imagePullPolicy: Unsupported",
     ),
-    "grace": (pod(terminationGracePeriodSeconds=-1), "spec.terminationGracePeriodSeconds: Invalid value"),
     "deadline": (pod(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds: Invalid value"),
     "ephemeral": (
         pod(ephemeralContainers=[{"name": "d", "image": "i"}]),

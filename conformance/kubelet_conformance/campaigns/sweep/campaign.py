@@ -1,6 +1,5 @@
 """Plays a sweep in a process for each processor, and gathers what broke, in the order of the plan."""
 
-import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -126,8 +125,6 @@ class Sweep:
 
 def _results(work: Mapping[str, Callable[[], T]], begin: Callable[[str], None]) -> Iterator[T]:
     """What comes of each, in order; played ahead on all processors."""
-    # What is there now never goes: processes that are copies of this one need not look at it again.
-    gc.freeze()
     ahead = Ahead(lambda key: work[key](), work, min(processors(), len(work)))
     try:
         for key in work:
@@ -135,4 +132,3 @@ def _results(work: Mapping[str, Callable[[], T]], begin: Callable[[str], None]) 
             yield ahead.take(key)
     finally:
         ahead.close()
-        gc.unfreeze()

@@ -244,10 +244,11 @@ def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> I
     """The terminal status has the exit codes that the runtime gave.
 
     One that was set when the kill began may be seen after the exit: where statuses are sampled, by one poll;
-    else the status manager's batch has written it, and the one with the exit code follows. One that repeats
-    the phase that a client has set is not the last.
+    else the status manager's batch has written it before a relist showed the exit, and the one with the exit
+    code follows. One that repeats the phase that a client has set is not the last.
     """
     is_sampled = are_sampled(m)
+    unknown = timing.API_POLL if is_sampled else timing.RELIST
     if not status.terminal or not pod.born or terminal_phase_sent(pod):
         return
     for shown in status.lasting_containers:
@@ -255,7 +256,7 @@ def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> I
         ended = container.exit if container else None
         if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
             continue
-        if shown.state.running is not None and m.t - ended.t <= timing.API_POLL:
+        if shown.state.running is not None and m.t - ended.t <= unknown:
             if not is_sampled:
                 yield _exit_follows(container, ended.code)
             continue

@@ -256,8 +256,10 @@ def address_and_start_time_live_on(m: Moment, pod: Pod, status: PodStatus) -> Fi
     if not _before(m.node, pod.status_t) or pod.sandbox is None or not _before(m.node, pod.sandbox.ready_t):
         return None
     is_lost = pod.sandbox.state == "removed" or pod.sandbox.died_t is not None
-    if is_lost or status_may_be_forgotten(m, pod) or is_ended_by_the_kubelet(m, pod):
-        return None  # Its address is no longer known, or the pod is refused and has none.
+    # The status of a pod that is refused shows no containers; the event that tells it may follow.
+    is_refused = is_ended_by_the_kubelet(m, pod) or not status.container_statuses
+    if is_lost or status_may_be_forgotten(m, pod) or is_refused:
+        return None  # Its address is no longer known, or it has none.
     # No manifest has what the kubelet before has reported of a static pod; its mirror may come too late.
     if not pod.static and before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)

@@ -1,6 +1,7 @@
 """Which scenarios are played, on which nodes and in which order, and how long that takes."""
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable
 
 from kubelet_conformance.plugin.live.dry_run import Place, Placement
@@ -9,13 +10,15 @@ from kubelet_conformance.reports.safe import counted
 
 QUICK_SECONDS = 60.0
 """The time of --quick."""
+_LONG_SHARE = 2 / 3
 
 
 class Plan:
     """The scenarios of a run on wall time, by name.
 
-    Those that cost least come first if it is `cheapest_first`; else the longest, so that none is begun when
-    the others are nearly done.
+    Those that cost least come first if it is `cheapest_first`. Else the longest do, so that none is begun
+    when the others are nearly done, and with them the shortest that are left: a long scenario waits most of
+    its time, and the start of a kubelet for a short one takes the processor meanwhile.
     """
 
     def __init__(self, *, cheapest_first: bool = False) -> None:
@@ -43,12 +46,27 @@ class Plan:
 
     def by_node(self, names: Iterable[str]) -> list[list[str]]:
         """Scenarios by the node that they are played on, in the order in which nodes and scenarios begin."""
-        last_first = not self._cheapest_first
-        ordered = sorted(names, key=lambda name: self.placements[name].seconds, reverse=last_first)
+        longest_first = not self._cheapest_first
+        ordered = sorted(names, key=lambda name: self.placements[name].seconds, reverse=longest_first)
         beside = [name for name in ordered if self.placements[name].place is Place.SHARED]
-        alone = [[name] for name in ordered if self.placements[name].place is Place.ALONE]
+        alone = [name for name in ordered if self.placements[name].place is Place.ALONE]
+        if longest_first:
+            alone = self._long_beside_short(alone)
         shared = min(self.forecast.shared_nodes, -(-len(beside) // self.forecast.concurrency))
-        return [*(beside[first::shared] for first in range(shared)), *alone]
+        return [*(beside[first::shared] for first in range(shared)), *([name] for name in alone)]
+
+    def _long_beside_short(self, ordered: Iterable[str]) -> list[str]:
+        """The longest and the shortest: up to any place the long ones take `_LONG_SHARE` of the time."""
+        left = deque(ordered)
+        order = list[str]()
+        lead = 0.0
+        while left:
+            is_long = lead <= 0
+            name = left.popleft() if is_long else left.pop()
+            order.append(name)
+            seconds = self.forecast.seconds([[self.placements[name].seconds]])
+            lead += seconds * (1 - _LONG_SHARE if is_long else -_LONG_SHARE)
+        return order
 
     def begin(self, name: str, now: float) -> None:
         """A scenario begins, at this number of seconds."""

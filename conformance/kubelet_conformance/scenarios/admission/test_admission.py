@@ -118,9 +118,8 @@ async def test_labels_of_the_node_decide(node: Node) -> None:
         _affine({**_term("none Exists"), **_term(f"{_NAME} In {node.name}", field="matchFields")}),
         {"nodeSelector": {"none": ""}},
     ]
-    reason, text = "NodeAffinity", "didn't match Pod's node affinity/selector"
     await _refused_as_expected(
-        node, [*((each, "", "") for each in fits), *((each, reason, text) for each in unfit)]
+        node, [*((each, "", "") for each in fits), *((each, "NodeAffinity", "") for each in unfit)]
     )
 
 
@@ -165,24 +164,34 @@ async def test_demand_of_all_containers_counts(node: Node) -> None:
     await _refused_as_expected(node, [(spec, "OutOfcpu", text) for spec in _TOO_LARGE])
     for spec in _JUST_FIT:
         await _refused_as_expected(node, [(spec, "", "")])
+
+
+@witness("ADMIT-03")
+async def test_host_port_is_of_an_address_and_a_protocol(node: Node) -> None:
+    """Containers may have one host port between them at different addresses, or for different protocols."""
     port = {"containerPort": 80, "hostPort": 80}
-    other = {"containerPort": 81, "hostPort": 81}
-    await node.run(
-        container(ports=[{**port, "hostIP": "10.0.0.7"}]),
-        name="holder",
-        init=(container("s1", restartPolicy="Always", ports=[other]),),
-    )
+    await node.run(container(ports=[{**port, "hostIP": "10.0.0.7"}]), name="holder")
     ports = (
         ({**port, "hostIP": "10.0.0.8"}, ""),
         ({**port, "hostIP": "0.0.0.0"}, "NodePorts"),  # noqa: S104 - nothing listens
         ({**port, "hostIP": "10.0.0.7"}, "NodePorts"),
         ({**port, "protocol": "UDP"}, ""),
         ({"containerPort": 80}, ""),
-        (other, "NodePorts"),
     )
-    await _refused_as_expected(
-        node, [({"containers": [container(ports=[each])]}, reason, "ports") for each, reason in ports]
-    )
+    await _refused_as_expected(node, [(_with_port(each), reason, "") for each, reason in ports])
+
+
+@witness("ADMIT-03", kubernetes=(1, 34))
+async def test_host_port_of_a_sidecar_is_taken(node: Node) -> None:
+    """A sidecar holds its host port as an app container does, from kubernetes/kubernetes#132040 on."""
+    port = {"containerPort": 81, "hostPort": 81}
+    await node.run(name="holder", init=(container("s1", restartPolicy="Always", ports=[port]),))
+    await _refused_as_expected(node, [(_with_port(port), "NodePorts", "")])
+
+
+def _with_port(port: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a pod whose container has this port."""
+    return {"containers": [container(ports=[port])]}
 
 
 async def _refused_as_expected(node: Node, cases: Sequence[tuple[dict[str, Any], str, str]]) -> None:

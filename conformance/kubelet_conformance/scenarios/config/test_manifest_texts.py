@@ -1,7 +1,7 @@
 """Texts of manifests: which ones are read at all, and what the kubelet adds where they say nothing."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubelet_conformance.node import Node, PodHandle, container, pod, witness
@@ -50,8 +50,9 @@ async def test_texts_of_manifests(node: Node) -> None:
     await only_these_run(node, texts, len(_GOOD_TEXTS))
 
 
+_GRACE = "io.kubernetes.pod.terminationGracePeriod"
 _ANNOTATIONS = {
-    "io.kubernetes.pod.terminationGracePeriod": "30",
+    _GRACE: "30",
     "io.kubernetes.container.terminationMessagePath": "/dev/termination-log",
     "io.kubernetes.container.terminationMessagePolicy": "File",
 }
@@ -78,7 +79,7 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     node.runtime.answer_http("/", 200)
     limits = {"cpu": "500m", "memory": "64Mi"}
     plain = node.want_static(_bare("plain"))
-    host = node.want_static(_bare("host", hostNetwork=True, terminationGracePeriodSeconds=-1))
+    host = node.want_static(_bare("host", hostNetwork=True))
     limited = node.want_static(pod(container(resources={"limits": limits}), name="limited"))
     latest = node.want_static(pod(container(image="img:latest"), name="latest"))
     probed = node.want_static(pod({**container(), **_PROBES}, name="probed"))
@@ -97,12 +98,24 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     await node.expect("a manifest has the defaults of the API", wrong, "STATIC-26")
 
 
+@witness("STATIC-26", kubernetes=(1, 27))
+async def test_negative_grace_of_a_manifest_counts_as_one_second(node: Node) -> None:
+    """A negative grace period is read as 1 s, from kubernetes/kubernetes#115606 on."""
+    web = node.want_static(_bare("web", terminationGracePeriodSeconds=-1))
+    await web.until_running("c1")
+    wrong = _wrong_annotations(web, {_GRACE: "1"})
+    await node.expect("a negative grace period counts as 1 s", wrong, "STATIC-26")
+
+
+def _wrong_annotations(web: PodHandle, expected: Mapping[str, str]) -> Iterator[str]:
+    found = web.calls("CreateContainer")[0].request.config.annotations
+    if any(found.get(name) != text for name, text in expected.items()):
+        yield f"{web.name} has the annotations {json.dumps(dict(found))}"
+
+
 def _wrong(plain: PodHandle, host: PodHandle, limited: PodHandle, latest: PodHandle) -> Iterator[str]:
-    for each, grace in ((plain, "30"), (host, "1"), (limited, "30")):
-        found = each.calls("CreateContainer")[0].request.config.annotations
-        expected = {**_ANNOTATIONS, "io.kubernetes.pod.terminationGracePeriod": grace}
-        if any(found.get(name) != text for name, text in expected.items()):
-            yield f"{each.name} has the annotations {json.dumps(dict(found))}"
+    for each in (plain, host, limited):
+        yield from _wrong_annotations(each, _ANNOTATIONS)
     for each, port in ((plain, 0), (host, 80)):
         ports = each.calls("RunPodSandbox")[0].request.config.port_mappings
         if [(one.protocol, one.container_port, one.host_port) for one in ports] != [(0, 80, port)]:

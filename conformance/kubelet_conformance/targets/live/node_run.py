@@ -159,7 +159,8 @@ class Life:
                 header = self._header()
                 if self._log is not None and isinstance(self._node, ProcessNode):
                     self._node.keep_log(self._log)
-        return self._played(outcomes, header)
+        # What takes long is done beside the loop, on which other lives wait.
+        return await asyncio.to_thread(self._played, outcomes, header)
 
     def _make_node(self, socket: Path) -> _Node:
         around = self._around

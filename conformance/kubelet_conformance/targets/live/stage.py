@@ -82,8 +82,8 @@ class WallStage:
         self.clock = LoopClock(0)
         self._isolated = False
         """Kubelets are started in mount namespaces."""
-        self._starts = asyncio.Semaphore(processors())
-        """A kubelet that starts takes a processor for a second or two."""
+        self._starts = asyncio.Semaphore(processors() + 1)
+        """A kubelet that starts takes a processor for a second or two, and waits for a while."""
         nodes = min(_NODES_MAX.get(choice.runtime, 1), _NODES_OF_A_PROCESSOR * processors())
         self.nodes = nodes if self._process is None else min(nodes, kubelets_max())
         """How many lives are played at a time."""

@@ -4,9 +4,9 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -98,15 +98,22 @@ class Places:
         return re.sub(r"\{([a-z_]+)\}", lambda found: str(values[found[1]]), template)
 
 
+def _ports() -> Iterator[int]:
+    """All ports again and again, from anywhere."""
+    begin = _FIRST_PORT + int.from_bytes(os.urandom(2), "big") % (_LAST_PORT - _FIRST_PORT)
+    return cycle((*range(begin, _LAST_PORT), *range(_FIRST_PORT, begin)))
+
+
+_PORTS = _ports()
+
+
 def free_ports() -> tuple[int, int, int]:
     """Three ports of loopback that are free at this moment.
 
     They are none of those that the system gives to connections: one of these could take a port before the
-    kubelet does.
+    kubelet does. Nor were they given lately to another kubelet, which may not listen yet.
     """
-    begin = _FIRST_PORT + int.from_bytes(os.urandom(2), "big") % (_LAST_PORT - _FIRST_PORT)
-    every = chain(range(begin, _LAST_PORT), range(_FIRST_PORT, begin))
-    first, second, third = islice(filter(_is_free, every), 3)
+    first, second, third = islice(filter(_is_free, islice(_PORTS, _LAST_PORT - _FIRST_PORT)), 3)
     return first, second, third
 
 

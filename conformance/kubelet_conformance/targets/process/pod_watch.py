@@ -112,11 +112,12 @@ class LogEvents:
     def read_line(self, line: bytes) -> None:
         """Take a line of the log."""
         fields = event_fields(line.decode(errors="replace"))
-        if fields is None or fields.get("kind") != "Pod":
+        if fields is None or fields.get("kind") not in {"Pod", "Node"}:
             return
-        namespace, _, name = fields.get("object", "").partition("/")
+        namespace, _, name = fields.get("object", "").rpartition("/")
         container = fields.get("fieldPath", "")
-        uid = fields.get("uid") or self._uid_of(namespace, name, container)
+        found = self._uid_of(namespace, name, container) if fields["kind"] == "Pod" else name
+        uid = fields.get("uid") or found
         self._recorder.record(
             "event",
             uid=uid or None,

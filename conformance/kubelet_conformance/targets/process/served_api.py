@@ -83,14 +83,16 @@ class ServedApi:
         return str(refusal)
 
     def _record_event(self, change: Change) -> None:
-        """An event of a pod; of one that comes again, how often it has since."""
+        """An event of a pod or the node; of one that comes again, how often it has since."""
         about: Any = change.object.get("involvedObject") or EMPTY
-        if change.resource != "events" or about.get("kind") != "Pod":
+        if change.resource != "events" or about.get("kind") not in {"Pod", "Node"}:
             return
         event, before = change.object, change.before or EMPTY
+        # A kubelet that does not know its node's UID yet takes the node's name for it, as the record does.
+        uid = about.get("name") if about["kind"] == "Node" else about.get("uid")
         self._recorder.record(
             "event",
-            uid=about.get("uid") or None,
+            uid=uid or None,
             namespace=about.get("namespace", ""),
             name=about.get("name", ""),
             type=event.get("type", ""),

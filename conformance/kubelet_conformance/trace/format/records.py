@@ -185,7 +185,10 @@ class Deleted(_Line, frozen=True, tag="deleted"):
 
 
 class Event(_Line, frozen=True, tag="event"):
-    """A Kubernetes event about a pod; `container` is the field path of the container it is about."""
+    """A Kubernetes event about a pod; `container` is the field path of the container it is about.
+
+    One about the node has no namespace, and its name as `uid`.
+    """
 
     reason: str
     uid: str = ""
