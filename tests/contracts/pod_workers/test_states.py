@@ -153,7 +153,8 @@ def test_replacement_under_way_may_end() -> None:
         ("full", 0.1, ended(0), False),
         ("full", 0.1, ended(1), True),
         ("full", 0.1, None, True),
-        ("full", 0.3, ended(0), True),
+        ("full", 0.9, ended(0), False),
+        ("full", 1.3, ended(0), True),
     ],
 )
 def test_status_may_be_older_than_the_exit(

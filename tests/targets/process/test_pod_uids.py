@@ -83,3 +83,17 @@ def test_containers_tell_versions_apart() -> None:
 def test_name_that_is_not_known_has_no_uid() -> None:
     """An event about a pod of nobody's is recorded without one."""
     assert Bench().event("c1") is None
+
+
+def test_event_of_the_node_has_its_name() -> None:
+    """An event of the node is on the record with the node's name as its UID."""
+    recorder = Recorder(lambda: 0.0)
+    events = LogEvents(recorder, PodUids(recorder, "node-1").of_event)
+    line = 'I0101 1 event.go:1] "Event occurred" object="node-1" fieldPath="" kind="Node" type="Warning" '
+    events.read_line(f'{line}reason="ContainerGCFailed" message="m"'.encode())
+    events.read_line(line.replace('"Node"', '"Service"').encode())
+
+    (found,) = recorder.records
+    assert isinstance(found, Item)
+    named = (found.fields["uid"], found.fields["namespace"], found.fields["name"], found.fields["reason"])
+    assert named == ("node-1", "", "node-1", "ContainerGCFailed")

@@ -256,8 +256,9 @@ def address_and_start_time_live_on(m: Moment, pod: Pod, status: PodStatus) -> Fi
     if not _before(m.node, pod.status_t) or pod.sandbox is None or not _before(m.node, pod.sandbox.ready_t):
         return None
     is_lost = pod.sandbox.state == "removed" or pod.sandbox.died_t is not None
-    # The status of a pod that is refused shows no containers; the event that tells it may follow.
-    is_refused = is_ended_by_the_kubelet(m, pod) or not status.container_statuses
+    # The status of a pod that is refused shows its containers no more; the event that tells it may follow.
+    shows_none = bool(before.container_statuses) and not status.container_statuses
+    is_refused = is_ended_by_the_kubelet(m, pod) or shows_none
     if is_lost or status_may_be_forgotten(m, pod) or is_refused:
         return None  # Its address is no longer known, or it has none.
     # No manifest has what the kubelet before has reported of a static pod; its mirror may come too late.
