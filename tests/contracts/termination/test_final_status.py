@@ -139,6 +139,30 @@ def test_new_sandbox_forgets_how_a_sidecar_ended(s: TraceBuilder, *, is_removed:
     s.status(web, "Running", **PAST, initContainerStatuses=[reported])
 
 
+@pytest.mark.parametrize("breaks", [False, True])
+def test_collection_that_looked_earlier_takes_the_last_state_along(*, breaks: bool) -> None:
+    """TERM-30: garbage collection that looked before the newest instance ran may come to its record late."""
+    s, web, sandbox, older = running()
+    job = s.pod("job", restartPolicy="Never")
+    other = s.run_sandbox(job)
+    garbage = [s.run_container(job, other, "c1", attempt) for attempt in range(3)]
+    for one in garbage:
+        s.exited(one, 1)
+    s.exited(older, 1)
+    newest = s.run_container(web, sandbox, attempt=1)
+    shown = {"name": "c1", "restartCount": 1, "state": {"running": {}}, "containerID": f"fake://{newest.id}"}
+    last = {"lastState": {"terminated": {"exitCode": 1}}}
+    s.status(web, "Running", **PAST, containerStatuses=[shown | last])
+    if breaks:
+        s.wait(2)
+    for one in (*garbage, older):
+        s.wait(0.6).remove(one)
+    s.delete(web)
+    s.status(web, "Running", **PAST, containerStatuses=[shown])
+
+    assert bool(s.judge("TERM-30").breaks) is breaks
+
+
 @pytest.mark.parametrize("gone", [(), ("newest",), ("newest", "older"), ("older",)])
 def test_older_record_tells_what_is_left(gone: tuple[str, ...]) -> None:
     """TERM-30: an older record is reported where the newest was removed before it."""

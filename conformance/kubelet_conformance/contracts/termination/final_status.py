@@ -5,7 +5,8 @@ import math
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
-from kubelet_conformance.contract.patterns import deleted, happened, status
+from kubelet_conformance.contract.patterns import call, deleted, happened, status
+from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.pod import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status, is_without_a_past
@@ -186,7 +187,7 @@ def _lost_count(
         if kept is None or kept.restart_count < old.restart_count - _is_made_up(kept, old):
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
         forgotten = kept.last_state.terminated is None and kept.state.terminated is None
-        is_gone = name in pod.note(_TakenAway).names or _is_alone(m, pod, kept, old)
+        is_gone = name in pod.note(_TakenAway).names or _is_alone(m, pod, kept)
         if old.last_state.terminated and forgotten and not is_gone:
             return broken(f"the last state of {name} is lost", pod.status_seq)
     return None
@@ -212,26 +213,50 @@ def _take_removal(_: Moment, pod: Pod, container: Container) -> None:
     pod.note(_TakenAway).names.add(container.name)
 
 
-def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:
+class _Collected(Note):
+    """When the round of garbage collection began that last removed a record of each container."""
+
+    since: dict[str, float] = {}
+
+
+class _Round(Note):
+    """Garbage collection looks once, and then removes record after record."""
+
+    began_t: float = -math.inf
+    last_t: float = -math.inf
+
+
+@observer(on=call("RemoveContainer"))
+def _take_collection(m: Moment, pod: Pod, container: Container) -> None:
+    latest = m.node.note(_Round)
+    if m.t > latest.last_t + timing.TOGETHER:
+        latest.began_t = m.t
+    latest.last_t = m.t
+    pod.note(_Collected).since[container.name] = latest.began_t
+
+
+def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus) -> bool:
     """The records of all that ran before it are gone.
 
-    It was made anew in a new sandbox, for which they were removed; or garbage collection came while it had
-    been made and its start took its time: then it counts as the newest that does not run.
+    It was made anew in a new sandbox, for which they were removed; or garbage collection looked while it had
+    been made and did not run yet: then it counts as the newest that does not. The round may end later.
     """
     one = m.world.containers.get(kept.runtime_id)
-    if one is None or kept.runtime_id == old.runtime_id:
+    if one is None:
         return False
     others = [each for each in pod.containers.get(one.name, ()) if each is not one]
     if any(each.state != "removed" for each in others):
         return False
-    began = one.started_t or m.t
-    return one.kind in {"init", "sidecar"} or all((each.removed_t or m.t) < began for each in others)
+    looked_t = (one.started_t or m.t) + timing.TOGETHER
+    return one.kind in {"init", "sidecar"} or pod.note(_Collected).since.get(one.name, 0.0) < looked_t
 
 
 def _is_counted_anew(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:
     """No record was left when it was made in a new sandbox: then only logs show its restarts."""
     one = m.world.containers.get(kept.runtime_id)
-    if one is None or one.kind not in {"init", "sidecar"} or not _is_alone(m, pod, kept, old):
+    if one is None or kept.runtime_id == old.runtime_id:
+        return False
+    if one.kind not in {"init", "sidecar"} or not _is_alone(m, pod, kept):
         return False
     return kept.restart_count == one.attempt and one.sandbox is not None and one.sandbox.attempt > 0
 
