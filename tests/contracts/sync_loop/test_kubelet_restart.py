@@ -129,7 +129,7 @@ def test_address_of_an_older_sandbox(s: TraceBuilder, web: PodHandle, reported: 
 @detects("RESTARTKUBELET-11", if_right=Verdict.NOT_EXERCISED, begin=running, shows=(False, True))
 def test_status_of_a_refused_pod(s: TraceBuilder, web: PodHandle, *, shows: bool) -> None:
     """RESTARTKUBELET-11: a pod that is refused has no address, and its status no containers."""
-    containers = {"containerStatuses": [{"name": "c1", "state": {"waiting": {}}}]}
+    containers: dict[str, Any] = {"containerStatuses": [{"name": "c1", "state": {"waiting": {}}}]}
     s.status(web, podIP="10.88.0.2", startTime="2026-01-01T00:00:00Z", **containers)
     goes_down(s)
     comes_up(s)
