@@ -150,7 +150,12 @@ def test_collection_that_looked_earlier_takes_the_last_state_along(*, breaks: bo
         s.exited(one, 1)
     s.exited(older, 1)
     newest = s.run_container(web, sandbox, attempt=1)
-    shown = {"name": "c1", "restartCount": 1, "state": {"running": {}}, "containerID": f"fake://{newest.id}"}
+    shown: dict[str, Any] = {
+        "name": "c1",
+        "restartCount": 1,
+        "state": {"running": {}},
+        "containerID": f"fake://{newest.id}",
+    }
     last = {"lastState": {"terminated": {"exitCode": 1}}}
     s.status(web, "Running", **PAST, containerStatuses=[shown | last])
     if breaks:
