@@ -195,6 +195,18 @@ def test_deadline_shows_what_owed_it(tmp_path: Path, s: TraceBuilder) -> None:
     assert "StopPodSandbox comes within 1 s" in report
 
 
+@pytest.mark.parametrize("stalled", [False, True])
+def test_what_only_seemed_broken_is_named(tmp_path: Path, s: TraceBuilder, *, stalled: bool) -> None:
+    """What was judged in no other way than by an excuse is told apart: it may be broken each time."""
+    s.wait(1.5)
+    if stalled:
+        s.record("stall", of="kubelet", seconds=0.5)
+    s.wait(0.1).stop_here()
+    report = printed(checked(tmp_path / "t.jsonl", s, owed))
+
+    assert ("exercised in no other way, so play these again: SANDBOX-07" in report) is stalled
+
+
 def test_breaks_that_are_alike_are_told_once(tmp_path: Path, s: TraceBuilder) -> None:
     """A break is told once, with how often it is there; one of each clause first."""
     for _ in range(20):

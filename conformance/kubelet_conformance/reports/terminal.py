@@ -267,6 +267,9 @@ class TerminalReport:
         )
         self._line(f"    {count} of the machine, {seconds:.1f} s in {counted(len(stalled), 'trace')}", "dim")
         self._wrapped(" ".join(f"{name} ({times})" for name, times in excused.items()), "    ")
+        only = [result.id for result in self._run.having(Verdict.NOT_EXERCISED) if result.inconclusive]
+        if only:
+            self._wrapped(f"exercised in no other way, so play these again: {' '.join(only)}", "    ")
 
     def _not_exercised(self) -> None:
         idle = self._run.having(Verdict.NOT_EXERCISED)
