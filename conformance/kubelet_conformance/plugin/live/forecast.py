@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_NODE_SECONDS = 3.0
+NODE_SECONDS = 3.0
 """What a node takes beside its scenarios: its kubelet starts, and what it made is removed."""
 _NODE_CPU_SECONDS = 1.5
 """Of a processor, in which nothing else makes progress."""
@@ -28,7 +28,7 @@ class Forecast:
 
     def seconds(self, nodes: Iterable[Sequence[float]]) -> float:
         """How long these nodes take, each by the seconds of its scenarios, in the order of their starts."""
-        whole = [_NODE_SECONDS + _last_end(scenarios, self.concurrency) for scenarios in nodes if scenarios]
+        whole = [NODE_SECONDS + _last_end(scenarios, self.concurrency) for scenarios in nodes if scenarios]
         return max(_last_end(whole, self.nodes), len(whole) * _NODE_CPU_SECONDS / self.processors)
 
 

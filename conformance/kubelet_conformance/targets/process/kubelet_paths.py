@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ class Places:
 def _ports() -> Iterator[int]:
     """All ports again and again, from anywhere."""
     begin = _FIRST_PORT + int.from_bytes(os.urandom(2), "big") % (_LAST_PORT - _FIRST_PORT)
-    return cycle((*range(begin, _LAST_PORT), *range(_FIRST_PORT, begin)))
+    return cycle(chain(range(begin, _LAST_PORT), range(_FIRST_PORT, begin)))
 
 
 _PORTS = _ports()

@@ -12,6 +12,7 @@ from typing import Any, cast
 import aiohttp
 
 from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_conformance.trace.format.records import EVENT_KINDS
 from kubelet_reference.util.clock import LoopClock
 
 Json = dict[str, Any]
@@ -112,7 +113,7 @@ class LogEvents:
     def read_line(self, line: bytes) -> None:
         """Take a line of the log."""
         fields = event_fields(line.decode(errors="replace"))
-        if fields is None or fields.get("kind") not in {"Pod", "Node"}:
+        if fields is None or fields.get("kind") not in EVENT_KINDS:
             return
         namespace, _, name = fields.get("object", "").rpartition("/")
         container = fields.get("fieldPath", "")

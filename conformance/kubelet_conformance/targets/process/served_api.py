@@ -5,6 +5,7 @@ from typing import Any, Self
 from kubelet_conformance.targets.in_process.api_server import RecordedApi
 from kubelet_conformance.targets.process.manifest_api import unique_uids
 from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_conformance.trace.format.records import EVENT_KINDS
 from kubelet_fakes.api import ApiCore, ApiStatusError, Change
 from kubelet_fakes.api.objects import EMPTY, at
 from kubelet_fakes.api_server import ApiServer
@@ -85,7 +86,7 @@ class ServedApi:
     def _record_event(self, change: Change) -> None:
         """An event of a pod or the node; of one that comes again, how often it has since."""
         about: Any = change.object.get("involvedObject") or EMPTY
-        if change.resource != "events" or about.get("kind") not in {"Pod", "Node"}:
+        if change.resource != "events" or about.get("kind") not in EVENT_KINDS:
             return
         event, before = change.object, change.before or EMPTY
         # A kubelet that does not know its node's UID yet takes the node's name for it, as the record does.

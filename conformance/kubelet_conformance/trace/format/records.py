@@ -184,6 +184,10 @@ class Deleted(_Line, frozen=True, tag="deleted"):
     uid: str
 
 
+EVENT_KINDS = frozenset({"Pod", "Node"})
+"""What the events are about that a trace has, as Kubernetes names the kinds of objects."""
+
+
 class Event(_Line, frozen=True, tag="event"):
     """A Kubernetes event about a pod; `container` is the field path of the container it is about.
 
