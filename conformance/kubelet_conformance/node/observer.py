@@ -64,7 +64,7 @@ class Observer:
         WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
         """
         target = self.target
-        within = min(max(within, target.wait_seconds_min), target.wait_seconds_max)
+        within = self._limit(within)
         deadline = target.now() + within
         met = await self.reaches(holds, within)
         if contract or not met:
@@ -79,13 +79,18 @@ class Observer:
             timed_out = f"timed out after {within:g} s waiting for {awaited}"
             raise WaitTimeoutError("\n".join([timed_out, *seen, *trace]))
 
-    async def expect(self, what: str, wrong: Iterable[str], contract: str) -> None:
+    async def expect(self, what: str, wrong: Callable[[], Iterable[str]], contract: str) -> None:
         """Write for the contract's judge whether something is as expected; `wrong` says what of it is not.
 
-        Raises WaitTimeoutError if anything is wrong.
+        It may take 1 s, or longer where the target's waits do. Raises WaitTimeoutError if anything is wrong.
         """
-        found = list(wrong)
+        await self.reaches(lambda: not any(wrong()), self._limit(1))
+        found = list(wrong())
         await self.until(lambda: not found, "; ".join([what, *found]), within=1, contract=contract)
+
+    def _limit(self, within: float) -> float:
+        """How long a wait of so many seconds takes at most on this target."""
+        return min(max(within, self.target.wait_seconds_min), self.target.wait_seconds_max)
 
     def _wake(self, _: Seen) -> None:
         # Checked after the one who recorded has gone on: a condition may look at what the record is about.

@@ -200,13 +200,16 @@ async def _refused_as_expected(node: Node, cases: Sequence[tuple[dict[str, Any],
         node.want(pod(name=f"pod-{number}", grace=1, **spec)) for number, (spec, *_) in enumerate(cases)
     ]
     await node.wait(12)
-    wrong = [
-        f"{spec}: {one.status.get('reason')}, {one.status.get('message')}"
-        for (spec, reason, text), one in zip(cases, wanted, strict=True)
-        if one.status.get("reason", "") != reason
-        or bool(one.sandboxes()) is bool(reason)
-        or (reason and text not in one.status["message"])
-    ]
+
+    def wrong() -> list[str]:
+        return [
+            f"{spec}: {one.status.get('reason')}, {one.status.get('message')}"
+            for (spec, reason, text), one in zip(cases, wanted, strict=True)
+            if one.status.get("reason", "") != reason
+            or bool(one.sandboxes()) is bool(reason)
+            or (reason and text not in one.status["message"])
+        ]
+
     await node.expect("pods are refused for what applies to them, and others run", wrong, "ADMIT-03")
     for one in wanted:
         one.delete()

@@ -541,7 +541,7 @@ async def only_these_run(node: Node, texts: Mapping[str, str], count: int) -> No
     await node.wait(25)
     run = {name for name in texts if node.target.api.get("default", f"{name}-{node.target.node_name}")}
     wrong = [f"but for {name}: {texts[name][:100]}" for name in sorted(run ^ set(list(texts)[:count]))]
-    await node.expect("all good manifests and no bad ones are run", wrong, "STATIC-26")
+    await node.expect("all good manifests and no bad ones are run", lambda: wrong, "STATIC-26")
 
 
 def _good(pattern: Json, fields: Fields) -> Iterator[Json]:

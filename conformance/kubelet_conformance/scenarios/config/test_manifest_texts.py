@@ -95,7 +95,7 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     wrong = [*_wrong(plain, host, limited, latest)]
     if not _FAILED_AFTER[0] <= node.now - failing <= _FAILED_AFTER[1]:
         wrong.append(f"a failing probe ends the container after {node.now - failing:.1f} s")
-    await node.expect("a manifest has the defaults of the API", wrong, "STATIC-26")
+    await node.expect("a manifest has the defaults of the API", lambda: wrong, "STATIC-26")
 
 
 @witness("STATIC-26", kubernetes=(1, 27))
@@ -104,7 +104,7 @@ async def test_negative_grace_of_a_manifest_counts_as_one_second(node: Node) -> 
     web = node.want_static(_bare("web", terminationGracePeriodSeconds=-1))
     await web.until_running("c1")
     wrong = _wrong_annotations(web, {_GRACE: "1"})
-    await node.expect("a negative grace period counts as 1 s", wrong, "STATIC-26")
+    await node.expect("a negative grace period counts as 1 s", lambda: wrong, "STATIC-26")
 
 
 def _wrong_annotations(web: PodHandle, expected: Mapping[str, str]) -> Iterator[str]:

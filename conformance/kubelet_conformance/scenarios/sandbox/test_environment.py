@@ -132,7 +132,7 @@ async def test_container_is_given_what_its_pod_says(node: Node) -> None:
     )
     created = await _until_created(web)
     wrong = [*_wrong_variables(created, web), *_wrong_mounts(created, web)]
-    await node.expect("the container has the variables and the mounts of its spec", wrong, "START-15")
+    await node.expect("the container has the variables and the mounts of its spec", lambda: wrong, "START-15")
 
 
 _LONG = "/".join(["x" * 255] * 15 + ["y" * 127, "y" * 128])
@@ -314,7 +314,7 @@ def _found(node: Node, created: Any, path: str) -> Mapping[str, tuple[str, int]]
 
 
 async def _expect(node: Node, wrong: Sequence[str]) -> None:
-    await node.expect("volumes show what they name", [each[:298] for each in wrong], "START-15")
+    await node.expect("volumes show what they name", lambda: [each[:298] for each in wrong], "START-15")
 
 
 @witness("START-15")
@@ -342,7 +342,7 @@ async def test_what_cannot_be_given_keeps_the_container_waiting(node: Node) -> N
             )
         await node.wait(20)
     wrong = [f"of {each.name} it is" for each in bad if _went_too_far(each)]
-    await node.expect("nothing is made of these pods", wrong, "START-15")
+    await node.expect("nothing is made of these pods", lambda: wrong, "START-15")
 
 
 _ABSENT = (("settings", "none"), ("login", "none"), ("none", "none"))
