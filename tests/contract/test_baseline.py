@@ -103,12 +103,13 @@ def test_break_beyond_the_evidence_is_not_hidden(path: Path) -> None:
     assert outcome.breaks == EVIDENCE_MAX + 6
 
 
-def test_scenario_narrows_an_entry(path: Path) -> None:
-    """An entry with a scenario knows breaks in traces of that scenario only; a trace may have none."""
-    found = baseline(path, '[[deviation]]\nid = "SANDBOX-01"\nscenario = "a"\nreason = "r"\n')
+@pytest.mark.parametrize("named", ["images.a", "*.a", "images.*"])
+def test_scenario_narrows_an_entry(path: Path, named: str) -> None:
+    """An entry with a scenario knows breaks in traces of such scenarios only; a trace may have none."""
+    found = baseline(path, f'[[deviation]]\nid = "SANDBOX-01"\nscenario = "{named}"\nreason = "r"\n')
     verdicts = [
         applied(found, "SANDBOX-01", asking("ImageStatus", scenario=name)).verdict
-        for name in ("a", "b", None)
+        for name in ("images.a", "b", None)
     ]
 
     assert verdicts == [Verdict.KNOWN_DEVIATION, Verdict.BROKEN, Verdict.BROKEN]
@@ -171,7 +172,7 @@ def test_entry_that_may_have_been_broken_is_not_stale(path: Path, inconclusive: 
     assert bool(found.stale()) is stale
 
 
-@pytest.mark.parametrize(("scenario", "stale"), [(None, False), ("one", True)])
+@pytest.mark.parametrize(("scenario", "stale"), [(None, False), ("o*", False), ("one", True)])
 def test_entry_for_all_scenarios_is_not_stale_after_some(
     path: Path, scenario: str | None, *, stale: bool
 ) -> None:

@@ -12,6 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from scenario_files import GOOD, scenario_file
 
+from kubelet_conformance.contract.checking import judge_file
+from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.live import culprits, forecast, live_run
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.targets.live.stage import WallStage
@@ -201,6 +203,8 @@ def test_kubelet_that_ends_by_itself_has_failed(play: Any, monkeypatch: pytest.M
     assert "panic: no bad pods" in Path("kept", "logs", "mine.deadly.log").read_text(encoding="utf-8")
     assert {"node.jsonl", "node-2.jsonl", "mine.deadly.jsonl", "mine.beside.jsonl"} == traces
     assert {each["scenario"] for each in evidence(found, "LOOP-22")} == {"mine.deadly"}
+    (seen,) = judge_file("kept/traces/node.jsonl", [every_contract()["LOOP-22"]]).outcomes["LOOP-22"].evidence
+    assert seen.scenario == "mine.deadly", "the trace alone says it too"
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -44,9 +45,10 @@ class BaselineError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """What an entry says of one contract, perhaps of one clause, perhaps in one scenario only, and why.
+    """What an entry says of one contract, perhaps of one clause, perhaps in some scenarios only, and why.
 
-    What is broken only `sometimes`, as it depends on timing, is never stale.
+    The scenarios are a name or a pattern, as `--scenario` takes it. What is broken only `sometimes`, as it
+    depends on timing, is never stale.
     """
 
     id: str
@@ -58,7 +60,13 @@ class Deviation:
 
     def covers(self, clause: str, scenario: str | None) -> bool:
         """Whether the entry is about this clause, in a trace of this scenario."""
-        return self.clause in {None, clause or MAIN_CLAUSE} and self.scenario in {None, scenario}
+        is_of = self.scenario in {None, scenario} or fnmatchcase(scenario or "", self.scenario or "")
+        return is_of and self.clause in {None, clause or MAIN_CLAUSE}
+
+    @property
+    def has_one_scenario(self) -> bool:
+        """Whether it names the only scenario that may break it."""
+        return self.scenario is not None and "*" not in self.scenario
 
     def __str__(self) -> str:
         narrowed = ("clause", self.clause), ("scenario", self.scenario)

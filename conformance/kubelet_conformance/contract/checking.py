@@ -300,9 +300,9 @@ class Check:
     def stale(self) -> list[Deviation]:
         """The baseline's entries that were exercised and never broken.
 
-        One without a scenario may be broken by any: it counts where all were played. Of two kubelets that
+        One that several scenarios may break counts where all were played. Of two kubelets that
         take turns each may keep what the other is known to break.
         """
         has_two = any(each.has_two_kubelets for each in self.traces)
         stale = [] if self.baseline is None or has_two else self.baseline.stale()
-        return [each for each in stale if each.scenario is not None or not self.is_partial]
+        return [each for each in stale if each.has_one_scenario or not self.is_partial]

@@ -25,7 +25,7 @@ from kubelet_conformance.contract.obligations import Ledger, Obligation
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.header import Header
-from kubelet_conformance.trace.format.records import Call, Event, Record, Reply
+from kubelet_conformance.trace.format.records import Call, Event, Kubelet, Record, Reply
 from kubelet_conformance.trace.world.in_flight import runs_hook
 from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE
 from kubelet_conformance.trace.world.missed_updates import EVENT_DELAY_SECONDS, is_outdated
@@ -196,7 +196,8 @@ class Judge:
         if type(finding) is Answered:
             self._owe(clause, finding, moment)
         elif type(finding) is Broken:
-            self._break(clause, (*finding.because, moment.seq), finding.text, moment.pod)
+            blamed = moment.record.scenario if type(moment.record) is Kubelet else None
+            self._break(clause, (*finding.because, moment.seq), finding.text, moment.pod, blamed=blamed)
         else:
             self._met(clause, moment.pod)
 
@@ -227,15 +228,22 @@ class Judge:
     def _not_met(
         self, clause: Clause, obligation: Obligation, seq: int, text: str, due: float | None
     ) -> None:
-        self._break(clause, (obligation.seq, seq), text, obligation.pod, due)
+        self._break(clause, (obligation.seq, seq), text, obligation.pod, due=due)
 
-    def _break(
-        self, clause: Clause, seqs: tuple[int, ...], text: str, pod: Pod | None, due: float | None = None
+    def _break(  # noqa: PLR0913 - what evidence has
+        self,
+        clause: Clause,
+        seqs: tuple[int, ...],
+        text: str,
+        pod: Pod | None,
+        *,
+        due: float | None = None,
+        blamed: str | None = None,
     ) -> None:
         if self._is_uninformed(clause.contract, pod):
             return
         outcome = self._outcome(clause.contract)
-        scenario = self.world.header.scenario_of(pod.namespace if pod is not None else "")
+        scenario = blamed or self.world.header.scenario_of(pod.namespace if pod is not None else "")
         if self._is_certain is not None and not self._is_certain(clause, min(seqs)):
             outcome.inconclusive += 1
             return

@@ -23,7 +23,7 @@ from kubelet_conformance.plugin.live.culprits import Manifest, alive, manifests_
 from kubelet_conformance.plugin.live.dry_run import DryRun, Place, Placement, dry_run, placed
 from kubelet_conformance.plugin.live.first_break import FirstBreak
 from kubelet_conformance.plugin.live.forecast import Forecast
-from kubelet_conformance.plugin.live.lives import Life, shared_out
+from kubelet_conformance.plugin.live.lives import Life, blame, shared_out
 from kubelet_conformance.plugin.live.log_moments import with_log
 from kubelet_conformance.plugin.live.plan import Plan
 from kubelet_conformance.plugin.naming import Named
@@ -344,7 +344,8 @@ class LiveRun:
         shares = {first: whole}
         killers = [each.acts[0].name for each in life.again if each.died]
         if killers:
-            life.owners[life.died_seq - 1] = killers[0]
+            blame(life.path, life.died_seq, killers[0])
+            whole, wrong = self._judged(life.name)
         if life.shared:
             whole, shares = shared_out(whole, life.owners, [act.name for act in life.acts])
         numbers = {act.name: act.number for act in life.acts if life.shared}

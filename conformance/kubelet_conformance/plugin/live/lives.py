@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+
 from kubelet_conformance.contract.checking import Judged
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
+from kubelet_conformance.plugin.play import write_trace
 from kubelet_conformance.targets.stage import Act, Ended
 
 _SHARED = "node"
@@ -44,6 +47,17 @@ class Life:
         if not self.shared:
             return self.acts[0].name
         return _SHARED if self.number == 1 else f"{_SHARED}-{self.number}"
+
+
+def blame(path: Path, seq: int, scenario: str) -> None:
+    """Note in the record of the kubelet's end which scenario ends it alone too.
+
+    Raises `TraceNotWrittenError`.
+    """
+    lines = path.read_bytes().splitlines(keepends=True)
+    # The header is the first line.
+    lines[seq] = msgspec.json.encode({**msgspec.json.decode(lines[seq]), "scenario": scenario}) + b"\n"
+    write_trace(path, b"".join(lines))
 
 
 def shared_out(

@@ -247,14 +247,16 @@ class Fault(_Line, frozen=True, tag="fault"):
 class Kubelet(_Line, frozen=True, tag="kubelet"):
     """The kubelet process started, stopped in order, was killed, or ended by itself; or it logged a panic.
 
-    One that ended by itself has its exit `code`, or the `signal` that ended it. The `log` has the lines of a
-    panic. Where kubelets of two versions take turns, a start says its version.
+    One that ended by itself has its exit `code`, or the `signal` that ended it, and on a node that scenarios
+    share the `scenario` that ends it alone too, where one does. The `log` has the lines of a panic. Where
+    kubelets of two versions take turns, a start says its version.
     """
 
     op: Literal["started", "stopped", "killed", "ended", "panicked"]
     kubernetes: str | None = None
     code: int | None = None
     signal: str | None = None
+    scenario: str | None = None
     log: tuple[str, ...] = ()
 
 
