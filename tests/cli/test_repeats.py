@@ -52,7 +52,7 @@ def test_what_differs_is_unstable(tmp_path: Path, capsys: pytest.CaptureFixture[
 
     assert codes == [1, 1]
     assert "unstable contracts (1)\n    TERM-02: kept, not exercised\n" in text
-    assert "unstable scenarios (1)\n    plain: timed out or failed an assertion, broke TERM-01\n" in text
+    assert "unstable scenarios (1)\n    plain: timed out or failed, broke TERM-01\n" in text
     assert json.loads(f"{{{report}")["unstable"]["contracts"] == {"TERM-02": ["kept", "not_exercised"]}
 
 

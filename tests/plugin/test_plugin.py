@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 from scenario_files import ASSERTS, GOOD, PLAIN, RAISES, TIMES_OUT, scenario_file
 
+from kubelet_conformance.plugin import play as play_module
 from kubelet_conformance.plugin.hooks import Scenarios
+from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.targets.in_process.stage import InProcessStage
 
 pytest_plugins = ["pytester"]
@@ -78,11 +80,18 @@ ENDS = {
             r"test_mine\.py:\d+: timed out after 20 s waiting for pod web: phase Failed\n",
             r"last seen: phase Running; c1 running; the runtime has c1#0 RUNNING\nthe trace ends:\n",
             r"^ +0\.000  StartContainer c1#0 .* of default/web -> ok$",
-            r"failed an assertion, and no broken contract explains it \(1\)\n    mine\.times_out\n",
+            r"timed out or failed, and no broken contract explains it \(1\)\n    mine\.times_out\n",
         ],
     ),
     "an assert that fails names its line and both sides, and is inconclusive": Ends(
         [ASSERTS], (), 3, {"failed": 1}, [r"test_mine\.py:\d+: assert 'Running' == 'Failed'"]
+    ),
+    "an exception of a scenario of one's own is so too, and tells where it comes from": Ends(
+        [RAISES],
+        (),
+        3,
+        {"failed": 1},
+        [r"^      test_mine\.py:\d+: ValueError: boom\n +File \S+test_mine\.py"],
     ),
     "a plain test that fails makes a run fail whose scenarios are well": Ends(
         [GOOD, WRONG], (), 1, {"passed": 1, "failed": 1}, ["OK: "]
@@ -151,6 +160,13 @@ def test_command_of_a_break_plays_it_again(play: Any, pytester: pytest.Pytester)
     assert f"again: python -m pytest {again}" in reported(second)
 
 
+@pytest.fixture
+def _scenarios_of_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take all scenarios for those of the suite."""
+    monkeypatch.setattr(play_module, "_PACKAGE", "")
+
+
+@pytest.mark.usefixtures("_scenarios_of_the_suite")
 def test_exception_is_a_mistake_of_the_suite(play: Any) -> None:
     """A scenario that raises ends with 4; others are judged all the same, and the report tells where."""
     ended = play([RAISES, GOOD], "--kc-format=json", "--kc-output=report.json")
@@ -164,6 +180,7 @@ def test_exception_is_a_mistake_of_the_suite(play: Any) -> None:
     assert found["totals"]["kept"] > 20
 
 
+@pytest.mark.usefixtures("_scenarios_of_the_suite")
 @pytest.mark.parametrize(("debug", "lines"), [((), 0), (("--kc-debug",), 1)])
 def test_traceback_is_shown_on_request(play: Any, debug: tuple[str, ...], lines: int) -> None:
     """The report tells an exception in one line, and where it came from with --kc-debug."""
@@ -270,7 +287,7 @@ def test_workers_of_xdist_are_merged(pytester: pytest.Pytester) -> None:
         del each["started"]
 
     for ended in (serial, spread):
-        assert ended.ret == 4
+        assert ended.ret == Exit.INCONCLUSIVE
         ended.assert_outcomes(passed=2, failed=3)
     assert " ".join(commands[1]).startswith("python -m pytest -p kubelet_conformance.plugin -p no:asyncio")
     assert [each["name"] for each in found[0]["scenarios"]] == [

@@ -57,7 +57,7 @@ def _ending(scenario: _Report) -> str:
     if scenario["died"]:
         return "the kubelet ended"
     broken = f"broke {' '.join(scenario['broken'])}" if scenario["broken"] else ""
-    return broken or ("timed out or failed an assertion" if scenario["unmet"] else "ok")
+    return broken or ("timed out or failed" if scenario["unmet"] else "ok")
 
 
 def _unlike(runs: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:

@@ -19,6 +19,8 @@ from kubelet_conformance.run_record.system_clock import monotonic_ns
 from kubelet_conformance.targets.controls import EndlessPlayError, KubeletEndedError, ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
 
+_PACKAGE = f"{__name__.partition('.')[0]}."
+
 
 @deferred_gc()
 def play(  # noqa: PLR0913, PLR0917 - a scenario, a stage, judges, and where the trace goes
@@ -108,11 +110,19 @@ def perform(  # noqa: PLR0913, PLR0917 - a scenario, a stage, and how it is play
 
 
 def classify_failure(cause: BaseException, report: str, function: Callable[..., object]) -> tuple[str, str]:
-    """The wait or assertion that failed with `cause`, or else what went wrong in the suite itself."""
-    where = _place(cause, function)
+    """The wait, assertion or other line that failed with `cause`, or else what is wrong in the suite itself.
+
+    In a scenario of this package only assertions fail: any other exception is a mistake of the suite.
+    """
+    frames = _reached(cause, function)
+    where = f"{Path(frames[0].filename).name}:{frames[0].lineno}: " if frames else ""
     if isinstance(cause, AssertionError):
         return f"{where}{cause or 'an assert failed'}", ""
-    return "", f"{where}{type(cause).__name__}: {cause}\n{report}"
+    what = f"{where}{type(cause).__name__}: {cause}"
+    is_own = not function.__module__.startswith(_PACKAGE)
+    if is_own and frames:
+        return f"{what}\n{''.join(traceback.format_list(frames)).rstrip()}", ""
+    return "", f"{what}\n{report}"
 
 
 def judge(
@@ -134,11 +144,12 @@ def judge(
         return Judged(Trace(str(path), None, None, None, name, 0), {}, ()), failed
 
 
-def _place(error: BaseException, function: Callable[..., object]) -> str:
-    """The last line of the scenario that was reached, such as `test_mine.py:12: `."""
+def _reached(error: BaseException, function: Callable[..., object]) -> list[traceback.FrameSummary]:
+    """The calls from the last line of the scenario's file that was reached, which is the first, inwards."""
     file = getattr(getattr(function, "__code__", None), "co_filename", "")
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f"{Path(file).name}:{lines[-1]}: " if lines else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = max((number for number, each in enumerate(frames) if each.filename == file), default=None)
+    return [] if place is None else frames[place:]
 
 
 def packed(played: Played) -> str:

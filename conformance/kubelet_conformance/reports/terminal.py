@@ -245,7 +245,7 @@ class TerminalReport:
         run = self._run
         self._deaths(run.died)
         self._scenarios(
-            "timed out or failed an assertion, and no broken contract explains it",
+            "timed out or failed, and no broken contract explains it",
             [(played.name, played.unmet) for played in run.unexplained],
         )
         self._scenarios(

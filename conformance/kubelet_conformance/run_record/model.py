@@ -191,7 +191,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
         exercised: the contracts whose precondition came true in its trace, or in its part of a shared one.
         witnesses: the contracts that it declares to exercise.
         broken: the contracts that it broke.
-        unmet: the wait that timed out, or the assertion that failed; empty if none.
+        unmet: the wait that timed out, or the line of the scenario that failed; empty if none.
         endless: whether that is a play that repeated itself without end.
         failed: what went wrong in the suite itself; the first line says it, a traceback follows.
         died: how the kubelet ended, and what it wrote last, if it did by itself.
@@ -377,7 +377,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def unexplained(self) -> list[ScenarioResult]:
-        """Scenarios that timed out or failed an assertion although no contract is broken in their trace.
+        """Scenarios that timed out or failed although no contract is broken in their trace.
 
         No broken contract explains that a play does not end.
         """

@@ -36,7 +36,7 @@ class Played:
     Attributes:
         scenario: its name.
         judged: the verdicts on its trace.
-        unmet: the wait that timed out, or the assertion that failed.
+        unmet: the wait that timed out, or the line of the scenario that failed.
         endless: whether that is a play that repeated itself without end.
         failed: what went wrong in the suite itself; the first line says it, a traceback follows.
         place: its number in the order in which the scenarios were found.

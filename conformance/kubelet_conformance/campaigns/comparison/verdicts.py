@@ -102,7 +102,7 @@ def _end(played: ScenarioResult) -> tuple[str, str]:
     if played.died and not played.died_as_known:
         return "the kubelet ended by itself", played.died
     if played.unmet and not played.broken:
-        return "timed out or failed an assertion", played.unmet
+        return "timed out or failed", played.unmet
     return _WELL, ""
 
 

@@ -75,7 +75,7 @@ def _ended(played: ScenarioResult) -> tuple[str, str]:
     """How a scenario ended that did not end well: in short, and in full."""
     if played.failed:
         return "the suite failed", played.failed
-    return "timed out or failed an assertion", played.unmet
+    return "timed out or failed", played.unmet
 
 
 def _new_case(suite: ET.Element, name: str, seconds: float = 0.0) -> ET.Element:
