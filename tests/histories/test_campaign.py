@@ -21,8 +21,10 @@ from kubelet_conformance.targets.choice import Choice
 
 BUG = "bug:K8S-9649"
 """A kubelet that kills a container whose readiness probe fails."""
-FOUND = "bug:K8S-35309"
-"""A kubelet that a few histories show to be wrong."""
+FOUND, BROKE = "bug:MUT-START-10", "START-10"
+"""A kubelet that some histories show to be wrong, the third of seed 2 for one, and what it breaks."""
+MORE = 5
+"""So many histories are drawn after the chunk with the find."""
 PARTS = 20
 """The thousand histories are of so many parts."""
 SCHEMA = resources.files("kubelet_conformance.run_record").joinpath("run.schema.json")
@@ -76,21 +78,21 @@ def test_interrupt_reports_what_was_played(
 @pytest.mark.slow
 def test_a_find_is_reported_kept_and_played_first(capsys: pytest.CaptureFixture[str]) -> None:
     """A bug is found: the report has the history in words and as a scenario, and the file plays it again."""
-    options = f"--histories {2 * CHUNK} --seed 1 --kubelet {FOUND} --format json"
-    found = in_process(capsys, "run", "SANDBOX-06", *options.split())
+    options = f"--histories {CHUNK + MORE} --seed 2 --kubelet {FOUND} --format json"
+    found = in_process(capsys, "run", BROKE, *options.split())
     report = json.loads(found.out)
     VALIDATOR.validate(report)
     first = report["histories"]["found"][0]
     again = in_process(capsys, *first["again"].split()[1:])
-    kept = in_process(capsys, "run", "SANDBOX-06", "--histories", "0", "--kubelet", FOUND)
+    kept = in_process(capsys, "run", BROKE, "--histories", "0", "--kubelet", FOUND)
     right = in_process(capsys, "run", "--history", first["file"])
 
     assert found.code == report["exit_code"] == 1
-    assert first["broke"] == "SANDBOX-06"
-    assert "async def test_history_that_breaks_sandbox_06(node: Node)" in first["scenario"]
+    assert first["broke"] == BROKE
+    assert "async def test_history_that_breaks_start_10(node: Node)" in first["scenario"]
     assert len(first["words"]) < 12, first["words"]
     assert again.code == kept.code == 1
-    assert "BROKEN  SANDBOX-06" in again.out
+    assert f"BROKEN  {BROKE}" in again.out
     assert right.code == 0, right.out
     assert [each.suffix for each in Path(".kubelet-conformance/histories").iterdir()] == [".json"]
 
@@ -98,15 +100,15 @@ def test_a_find_is_reported_kept_and_played_first(capsys: pytest.CaptureFixture[
 @pytest.mark.slow
 def test_what_fails_no_run_is_a_find_all_the_same(tmp_path: Path) -> None:
     """A contract that is broken and does not count is reported with its history, and the search goes on."""
-    contract, choice = every_contract()["SANDBOX-06"], Choice(FOUND, kubernetes="1.32")
+    contract, choice = every_contract()[BROKE], Choice(FOUND, kubernetes="1.32")
     campaign = Campaign(
         choice, [contract], lambda _: False, Check([contract]), tmp_path, tmp_path / "kept", lambda _: None
     )
-    campaign.run(HistoriesRequest(2 * CHUNK, seed=1))
+    campaign.run(HistoriesRequest(CHUNK + MORE, seed=2))
 
-    assert [each.what for each in campaign.found] == ["SANDBOX-06"]
-    assert campaign.check.results["SANDBOX-06"].outcome.verdict is Verdict.BROKEN
-    assert campaign.played + campaign.repeated > CHUNK
+    assert [each.what for each in campaign.found] == [BROKE]
+    assert campaign.check.results[BROKE].outcome.verdict is Verdict.BROKEN
+    assert campaign.played + campaign.repeated > MORE
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "junit"])
