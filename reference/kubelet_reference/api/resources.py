@@ -79,13 +79,11 @@ def container_resources(pod: Pod, container: AnyContainer, node_memory: int) -> 
 def sandbox_resources(pod: Pod) -> cri.LinuxContainerResources:
     """What the app containers of a pod are given together."""
     every = pods.containers(pod)
-    memory = [amount(limits(one), MEMORY) for one in every]
-    cpu = [amount(limits(one), CPU) for one in every]
     return cri.LinuxContainerResources(
         cpu_period=PERIOD,
-        cpu_quota=_quota(sum(cpu)) if all(cpu) else 0,
+        cpu_quota=_quota(sum(amount(limits(one), CPU) for one in every)),
         cpu_shares=_shares(sum(amount(requests(one), CPU) for one in every)),
-        memory_limit_in_bytes=int(sum(memory)) if all(memory) else 0,
+        memory_limit_in_bytes=int(sum(amount(limits(one), MEMORY) for one in every)),
     )
 
 

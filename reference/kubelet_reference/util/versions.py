@@ -105,10 +105,6 @@ class Behaviour:
     """WORK-06: a deletion ends a sync's wait for volumes, which used to end by its limit only (>= 1.27)."""
     adopts_known_pods: bool
     """WORK-27: housekeeping informs workers of pods that config dropped (>= 1.27)."""
-    hides_more_of_the_host: bool
-    """/proc/asound, /proc/interrupts and powercap are masked, as recorded kubelets of 1.32 do (>= 1.31)."""
-    names_created_after_colon: bool
-    """EVENTS-01: `Created container: c1`, before 1.32 `Created container c1`, as recorded."""
     retries_when_backoff_ends: bool
     """WORK-16: the next sync after a crash comes as the back-off ends, but for a jitter (>= 1.35)."""
     keeps_readiness: bool
@@ -191,8 +187,6 @@ class Behaviour:
             asks_runtime_config=minor >= 28,
             cancels_volume_waits=minor >= 27,
             adopts_known_pods=minor >= 27,
-            hides_more_of_the_host=minor >= 31,
-            names_created_after_colon=minor >= 32,
             retries_when_backoff_ends=minor >= 35,
             keeps_readiness=minor >= 35,
             stops_sidecars_in_order=minor >= 29,

@@ -7,8 +7,9 @@ import logging
 
 from lightkube.models.core_v1 import EmptyDirVolumeSource, HostPathVolumeSource, Pod, Volume
 
+from kubelet_reference.api import pods
 from kubelet_reference.api.quantities import whole
-from kubelet_reference.api.resources import sandbox_resources
+from kubelet_reference.api.resources import MEMORY, amount, limits
 from kubelet_reference.util.ports import Clock, Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.volumemanager.atomic_writer import write_files
@@ -68,7 +69,9 @@ class SetUp:
 
     def _memory(self, pod: Pod, limit: str | None) -> int:
         """The size of a volume in memory, in bytes: the least of the node's, the pod's and its own limit."""
-        wishes = (sandbox_resources(pod).memory_limit_in_bytes, whole(str(limit)) if limit else 0)
+        of_containers = [amount(limits(one), MEMORY) for one in pods.containers(pod)]
+        of_pod = int(sum(of_containers)) if all(of_containers) else 0
+        wishes = (of_pod, whole(str(limit)) if limit else 0)
         return min([self._settings.memory_bytes, *(size for size in wishes if size > 0)])
 
 

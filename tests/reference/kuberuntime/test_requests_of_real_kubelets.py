@@ -20,6 +20,7 @@ from kubelet_reference.util.versions import Behaviour
 SETTINGS = Settings(pod_logs_dir="/run/scenario/logs")
 RECORDED = sorted(traces().glob("kubernetes-*/*.jsonl"))
 IMAGE = cri.Image(id="any", size=1)
+_HIDES_MORE = 32
 _HASH = "io.kubernetes.container.hash"
 
 
@@ -85,4 +86,11 @@ def _rebuilt(pod: Pod, config: dict[str, Any], behaviour: Behaviour) -> dict[str
     if not behaviour.hash_is_name_and_image:
         # It covered everything that Go prints of a container; it only has to change with the container.
         made.annotations[_HASH] = config["annotations"][_HASH]
-    return _plain(made)
+    rebuilt = _plain(made)
+    # Patches have hidden more of the host since.
+    rebuilt["linux"]["security_context"] |= _hidden(config) if behaviour.minor < _HIDES_MORE else {}
+    return rebuilt
+
+
+def _hidden(config: dict[str, Any]) -> dict[str, Any]:
+    return {name: config["linux"]["security_context"][name] for name in ("masked_paths", "readonly_paths")}

@@ -9,7 +9,7 @@ from runtime_world import a_container, a_pod
 from kubelet_reference.api import names, pods
 from kubelet_reference.api.records import SandboxRecord, ips_of, ips_of_newest
 from kubelet_reference.api.resources import container_resources
-from kubelet_reference.kuberuntime.container.security import container_security, root_problem
+from kubelet_reference.kuberuntime.container.security import root_problem
 from kubelet_reference.kuberuntime.sandbox_config import dotted, sandbox_config
 from kubelet_reference.util.settings import Settings
 
@@ -116,18 +116,6 @@ def test_root(user: int | None, uid: int | None, username: str, problem: str) ->
 
     assert found.endswith(problem) or problem in found
     assert bool(found) == bool(problem)
-
-
-def test_users() -> None:
-    """A container runs as its spec says, else as its image does, else as root."""
-    pod = a_pod(a_container("c1", securityContext={"runAsUser": 5}), a_container("c2"))
-    named, numbered = cri.Image(username="app"), cri.Image(uid=cri.Int64Value(value=7))
-    first, second = pods.containers(pod)
-
-    assert container_security(pod, first, numbered).run_as_user.value == 5
-    assert container_security(pod, second, numbered).run_as_user.value == 7
-    assert container_security(pod, second, named).run_as_username == "app"
-    assert container_security(pod, second, cri.Image()).HasField("run_as_user")
 
 
 @pytest.mark.parametrize(("requests", "limits", "shares", "quota", "memory", "score"), SHARES)

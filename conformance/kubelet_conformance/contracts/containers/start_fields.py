@@ -1,6 +1,6 @@
 """START and WORK: what labels and annotations preserve over a kubelet restart, and the pace of a crash loop.
 
-START: the environment that a container is created with.
+START: the environment that a container is created with, its user and its resources.
 """
 
 import re
@@ -188,5 +188,5 @@ def environment_is_complete(m: Moment, pod: Pod) -> Findings:
 
 @contract("START-15", on=expects("START-15"), needs=(CRI, PODS))
 def container_is_given_what_its_spec_says(m: Moment, expect: Expect) -> Findings:
-    """Variables and mounts have the values that a scenario expects; without them nothing is made."""
+    """Variables, mounts, users and amounts are as a scenario expects; without them nothing is made."""
     return as_expected(m, expect)

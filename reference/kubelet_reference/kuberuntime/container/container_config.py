@@ -66,7 +66,7 @@ def container_config(
         linux=cri.LinuxContainerConfig(
             resources=container_resources(pod, container, settings.memory_bytes),
             security_context=container_security(
-                pod, container, instance.image, instance.target_id, behaviour=behaviour
+                pod, container, instance.image, instance.target_id, settings.root_dir
             ),
         ),
     )

@@ -5,7 +5,6 @@ from lightkube.models.core_v1 import Capabilities, Pod, PodSecurityContext, Secc
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.util.versions import Behaviour
 
 _MASKED_PATHS = (
     "/proc/asound",
@@ -22,13 +21,6 @@ _MASKED_PATHS = (
     "/sys/devices/virtual/powercap",
 )
 _READ_ONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
-_MASKED_PATHS_BEFORE = tuple(
-    path
-    for path in _MASKED_PATHS
-    if path not in {"/proc/asound", "/proc/interrupts", "/sys/devices/virtual/powercap"}
-)
-_READ_ONLY_PATHS_BEFORE = ("/proc/asound", *_READ_ONLY_PATHS)
-_BEHAVIOUR = Behaviour.of()
 _NO_SECURITY, _NO_POD_SECURITY = SecurityContext(), PodSecurityContext()
 
 
@@ -58,22 +50,16 @@ def sandbox_security(pod: Pod) -> cri.LinuxSandboxSecurityContext:
 
 
 def container_security(
-    pod: Pod,
-    container: AnyContainer,
-    image: cri.Image,
-    target_id: str = "",
-    *,
-    behaviour: Behaviour = _BEHAVIOUR,
+    pod: Pod, container: AnyContainer, image: cri.Image, target_id: str, root_dir: str
 ) -> cri.LinuxContainerSecurityContext:
     """The security context of a container.
 
     Without a user in the spec it runs as the image's user, or as root if the image names none. `target_id` is
-    the container whose processes an ephemeral container sees (EPH-07).
+    the container whose processes an ephemeral container sees (EPH-07), "" if there is none.
     """
     own, options = _of_container(container), namespaces(pod)
     if target_id:
         options.pid, options.target_id = cri.TARGET, target_id
-    masked, read_only = _hidden_paths(behaviour)
     context = cri.LinuxContainerSecurityContext(
         namespace_options=options,
         capabilities=_capabilities(own.capabilities) if own.capabilities else None,
@@ -82,19 +68,12 @@ def container_security(
         readonly_rootfs=bool(own.readOnlyRootFilesystem),
         supplemental_groups=_groups(_of_pod(pod)),
         no_new_privs=own.allowPrivilegeEscalation is False,
-        masked_paths=() if own.privileged else masked,
-        readonly_paths=() if own.privileged else read_only,
-        seccomp=_seccomp(own.seccompProfile or _of_pod(pod).seccompProfile),
+        masked_paths=_MASKED_PATHS,
+        readonly_paths=_READ_ONLY_PATHS,
+        seccomp=_seccomp(own.seccompProfile or _of_pod(pod).seccompProfile, root_dir),
     )
     _set_user(context, _user(pod, container), image)
     return context
-
-
-def _hidden_paths(behaviour: Behaviour) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a container without privileges cannot see, and what it can only read."""
-    if behaviour.hides_more_of_the_host:
-        return _MASKED_PATHS, _READ_ONLY_PATHS
-    return _MASKED_PATHS_BEFORE, _READ_ONLY_PATHS_BEFORE
 
 
 def root_problem(pod: Pod, container: AnyContainer, image: cri.Image) -> str:
@@ -153,13 +132,11 @@ def _capabilities(wanted: Capabilities) -> cri.Capability:
     return cri.Capability(add_capabilities=wanted.add or (), drop_capabilities=wanted.drop or ())
 
 
-def _seccomp(profile: SeccompProfile | None) -> cri.SecurityProfile:
-    kind = profile.type if profile else "Unconfined"
-    if kind == "Localhost" and profile is not None:
-        return cri.SecurityProfile(
-            profile_type=cri.SecurityProfile.Localhost, localhost_ref=profile.localhostProfile or ""
-        )
-    default = kind == "RuntimeDefault"
+def _seccomp(profile: SeccompProfile | None, root_dir: str) -> cri.SecurityProfile:
+    if profile is None:
+        return cri.SecurityProfile(profile_type=cri.SecurityProfile.Unconfined)
+    own = profile.localhostProfile
     return cri.SecurityProfile(
-        profile_type=cri.SecurityProfile.RuntimeDefault if default else cri.SecurityProfile.Unconfined
+        profile_type=cri.SecurityProfile.ProfileType.Value(profile.type),
+        localhost_ref=f"{root_dir}/seccomp/{own}" if own else "",
     )

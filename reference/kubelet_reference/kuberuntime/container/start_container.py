@@ -157,8 +157,7 @@ class ContainerStarter:
             )
         except grpc.RpcError as error:
             raise StartError(Failure.CREATE_CONTAINER, error_text(error)) from error
-        colon = ":" if self.tools.behaviour.names_created_after_colon else ""
-        text = f"Created container{colon} {container.name}"
+        text = f"Created container: {container.name}"
         self.tools.recorder.normal(context.pod, Reason.CREATED, text, container.name)
         return created
 
