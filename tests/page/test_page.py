@@ -95,10 +95,20 @@ CONTRAST = """
 [...document.querySelectorAll("body *")].flatMap((each) => {
   const style = getComputedStyle(each);
   const isText = [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-  if (!isText || each.closest("svg, script, style, option") || !each.checkVisibility()) return [];
+  if (!isText || each.closest("script, style, option, title") || !each.checkVisibility()) return [];
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-  const behind = [];
+  const behind = [], drawing = each.closest("svg");
   for (let at = each; at; at = at.parentElement) behind.unshift(getComputedStyle(at).backgroundColor);
+  if (drawing) {
+    const { left, right, top, bottom } = each.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    for (const shape of drawing.querySelectorAll("rect")) {
+      const box = shape.getBoundingClientRect();
+      const isUnder = box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
+      const isBefore = shape.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING;
+      if (isUnder && isBefore) behind.push(getComputedStyle(shape).fill);
+    }
+  }
   const paint = (colour) => { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); };
   const light = () => {
     const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((value) => {
@@ -112,10 +122,10 @@ CONTRAST = """
   let opacity = 1;
   for (let at = each; at; at = at.parentElement) opacity *= getComputedStyle(at).opacity;
   canvas.globalAlpha = opacity;
-  paint(style.color);
+  paint(drawing ? style.fill : style.color);
   const [dark, bright] = [ground, light()].sort((one, other) => one - other);
   const ratio = (bright + 0.05) / (dark + 0.05);
-  return ratio < 4.5 ? [`${each.tagName}.${each.className}: ${ratio.toFixed(2)}`] : [];
+  return ratio < 4.5 ? [`${each.tagName}.${each.closest("[class]")?.getAttribute("class")}: ${ratio.toFixed(2)}`] : [];
 })
 """
 """The texts whose colour differs too little from what is behind it: less than 4.5 to 1 (WCAG 2.2, 1.4.3)."""
