@@ -125,7 +125,8 @@ CONTRAST = """
   paint(drawing ? style.fill : style.color);
   const [dark, bright] = [ground, light()].sort((one, other) => one - other);
   const ratio = (bright + 0.05) / (dark + 0.05);
-  return ratio < 4.5 ? [`${each.tagName}.${each.closest("[class]")?.getAttribute("class")}: ${ratio.toFixed(2)}`] : [];
+  const name = each.closest("[class]")?.getAttribute("class");
+  return ratio < 4.5 ? [`${each.tagName}.${name}: ${ratio.toFixed(2)}`] : [];
 })
 """
 """The texts whose colour differs too little from what is behind it: less than 4.5 to 1 (WCAG 2.2, 1.4.3)."""

@@ -1,14 +1,16 @@
 """`run --sweep`: play scenarios again and again, with one fault at one call each time, and judge them."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import click
 
+from kubelet_conformance.campaigns.live_sweep import LiveSweep
 from kubelet_conformance.campaigns.sweep.campaign import Sweep
 from kubelet_conformance.campaigns.sweep.plan import FaultPattern, Plan
 from kubelet_conformance.campaigns.sweep.play import Function, Swept, Undisturbed
@@ -17,6 +19,7 @@ from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.checking import Check, Judged, Trace
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.options import Options
+from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.safe import counted
@@ -27,6 +30,7 @@ from kubelet_conformance.run_record.results import Scoring
 from kubelet_conformance.run_record.writer import RecordWriter
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.kubelet_target.choosing import resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +78,12 @@ def play_sweep(given: dict[str, Any]) -> int:
     commands = _Commands(options, _plan(given))
     # Before a folder is made for the record.
     scenarios = _chosen(options)
+    session: Session | None = None
     try:
         with closing(RecordWriter(None if given["count"] else options.record)) as writer:
-            contracts = options.contracts()
-            check = Check(contracts, known_deviations(options.baseline))
-            check.is_partial = True
-            sweep = Sweep(options.choice, contracts, scenarios, commands.plan, check, writer.traces)
+            if options.choice.is_live:
+                session = Session(options, str(writer.traces), reports=False, patient=True)
+            sweep = _sweep(options, scenarios, commands.plan, session, writer.traces)
             _prepare(sweep)
             if given["count"]:
                 deliver(f"{_amount(sweep)}\n", options.delivery.output)
@@ -94,6 +98,23 @@ def play_sweep(given: dict[str, Any]) -> int:
             return gravest(options.delivery.deliver(record), Exit(record.run.exit_code))
     except OSError as error:
         raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
+    finally:
+        if session is not None:
+            session.close()
+
+
+def _sweep(
+    options: Options, scenarios: Mapping[str, Function], plan: Plan, session: Session | None, traces: Path
+) -> Sweep:
+    """The sweep on the kubelet of a session, or else in this process."""
+    contracts = options.contracts()
+    known = known_deviations(options.baseline) if session is None else session.check().baseline
+    # What breaks a scenario as it is breaks it with a fault as well.
+    check = Check(contracts, None if known is None else known.anywhere())
+    check.is_partial = True
+    if session is not None:
+        return LiveSweep(session, scenarios, plan, check)
+    return Sweep(options.choice, contracts, scenarios, plan, check, traces)
 
 
 def _played(sweep: Sweep, commands: _Commands) -> PlayedRun:
@@ -113,6 +134,7 @@ def _played(sweep: Sweep, commands: _Commands) -> PlayedRun:
         Scoring(options.strict, options.require_exercised),
         chosen=options.scenarios,
         shard=options.part,
+        left_out=sweep.left_out if isinstance(sweep, LiveSweep) else (),
         plays=sweep.played,
     )
 
@@ -143,7 +165,7 @@ def _prepare(sweep: Sweep) -> None:
 
 def _is_interrupted(sweep: Sweep) -> bool:
     """Play all; whether Ctrl-C ended it."""
-    progress = Steps(len(sweep.plays), "plays")
+    progress = Steps(len(sweep.plays), "plays tried" if isinstance(sweep, LiveSweep) else "plays")
     progress.announce(_amount(sweep))
     try:
         sweep.run(progress.begin)
@@ -168,11 +190,12 @@ def _amount(sweep: Sweep) -> str:
 
 def _options(given: dict[str, Any]) -> Options:
     options = Options.given(given)
-    if options.choice.is_live:
+    choice = replace(options.choice, kubernetes=given["kubernetes"] or "")
+    if choice.is_live and not choice.is_process:
         raise click.ClickException(
-            "a sweep is played on virtual time: on reference or bug:ID, and fake or bug:ID"
+            "a sweep makes the runtime misbehave: leave out --runtime, or choose a bug of the fake, bug:ID"
         )
-    return replace(options, choice=replace(options.choice, kubernetes=given["kubernetes"] or ""))
+    return replace(options, choice=resolved(choice) if choice.is_live else choice)
 
 
 def _plan(given: dict[str, Any]) -> Plan:

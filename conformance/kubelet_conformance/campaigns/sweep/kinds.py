@@ -110,6 +110,12 @@ class Blow:
         return f"{self.point} {self.kind.name}"
 
     @property
+    def seconds(self) -> float:
+        """How long it keeps the play waiting by itself."""
+        is_lost = self.kind.effect is Effect.LOST_REPLY and not self.kind.after
+        return seconds_of(self.point) if self.kind.is_late or is_lost else 0.0
+
+    @property
     def late_call(self) -> str:
         """The call that takes place after its caller has left, "" if none does."""
         return self.point.call if self.kind.is_late else ""

@@ -1,7 +1,7 @@
 """Plays a scenario with one fault, waits for the node to settle, and judges what happened."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.plugin.play import classify_failure
 from kubelet_conformance.run_record.record import TRACE
-from kubelet_conformance.targets.controls import KubeletEndedError, ScenarioError, Target
+from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
 
 Function = Callable[..., Awaitable[None]]
@@ -31,13 +31,14 @@ SETTLES, SCENARIO, ENDS, JUDGED = "settling", "scenario", "kubelet", "judging"
 class Undisturbed:
     """A scenario as it is: the points at which a fault may come, and what had not settled in the end.
 
-    `failed` says why it has no end, if that is so.
+    `failed` says why it has no end, if that is so; `seconds` is how long it takes.
     """
 
     scenario: str
     points: tuple[Point, ...]
     not_settled: frozenset[str] = frozenset()
     failed: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,13 @@ def undisturbed(function: Function, name: str, stage: Stage, version: str = "") 
     played_as = version or declared.nearest()
     points: list[Point] = []
     left: list[str] = []
+    seconds = 0.0
 
     async def on(target: Target) -> None:
+        nonlocal seconds
         node = Node(target)
         await function(node=node)
+        seconds = target.now()
         points.extend(points_of(target.recorder.records))
         left.extend(await not_settled(node, played_as))
 
@@ -108,7 +112,7 @@ def undisturbed(function: Function, name: str, stage: Stage, version: str = "") 
         _on_stage(on, name, stage, declared, played_as)
     except ScenarioError as error:
         return Undisturbed(name, tuple(points), failed=str(error.__cause__))
-    return Undisturbed(name, tuple(points), frozenset(left))
+    return Undisturbed(name, tuple(points), frozenset(left), seconds=seconds)
 
 
 @deferred_gc()
@@ -127,7 +131,7 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a fault, a stage and judges
     swept = Swept(base.scenario, str(blow))
 
     async def on(target: Target) -> None:
-        await _disturbed(function, target, base, blow, swept, played_as)
+        await disturbed(function, target, base, blow, swept, played_as)
 
     try:
         swept.trace = _on_stage(on, swept.name, stage, declared, played_as)
@@ -149,16 +153,16 @@ def _on_stage(
     return stage.play(on, name, settings, played_as, declared.exempt, then=then)
 
 
-async def _disturbed(  # noqa: PLR0913, PLR0917 - see `play`
+async def disturbed(  # noqa: PLR0913, PLR0917 - see `play`
     function: Function, target: Target, base: Undisturbed, blow: Blow, swept: Swept, played_as: str
 ) -> None:
-    """The scenario with the fault, and what comes after it."""
+    """Run the scenario with the fault and wait for what comes after it; `swept` gets what broke."""
     target.is_disturbed, target.wait_seconds_min = True, _WAIT_SECONDS
     node = Node(target)
     injection = Injection(node, blow)
     try:
         await function(node=node)
-    except KubeletEndedError:
+    except (KubeletEndedError, NotPossibleError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever the fault has done to it, the rest is looked at
         if not scenario_of(function).undisturbed:
@@ -180,8 +184,17 @@ def _judged(swept: Swept, contracts: Sequence[Contract], traces: Path) -> Iterat
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         yield SweepBreak(JUDGED, "the trace can be judged", repr(error))
         return
-    # What a scenario waits for need not come after a fault.
-    swept.judged = replace(judged, waits=())
+    swept.judged = without_waits(judged)
+    yield from broken_contracts(judged, contracts)
+
+
+def without_waits(judged: Judged) -> Judged:
+    """The same verdicts: what a scenario waits for need not come after a fault."""
+    return replace(judged, waits=())
+
+
+def broken_contracts(judged: Judged, contracts: Iterable[Contract]) -> Iterator[SweepBreak]:
+    """What the contracts say is broken."""
     by_id = {contract.id: contract for contract in contracts}
     for contract, outcome in judged.outcomes.items():
         if outcome.verdict in {Verdict.BROKEN, Verdict.ERROR}:

@@ -49,7 +49,7 @@ async def not_settled(
         left[:] = [each for each in found if each not in excused]
         return not left
 
-    await node.reaches(settled, SETTLE_SECONDS)
+    await node.reaches(settled, min(SETTLE_SECONDS, node.target.wait_seconds_max))
     return left
 
 
