@@ -1,13 +1,12 @@
 """Histories on wall time: what breaks is shrunk on the reference if it breaks it too, else on the kubelet."""
 
-from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from command import in_process
+from virtual_live_run import VirtualLiveRun
 
 from kubelet_conformance.campaigns import live_histories
 from kubelet_conformance.campaigns.histories.campaign import HistoriesRequest
@@ -15,23 +14,11 @@ from kubelet_conformance.campaigns.histories.history import History, KeptHistory
 from kubelet_conformance.campaigns.histories.play import play
 from kubelet_conformance.campaigns.histories.steps import Step, Wait, Want
 from kubelet_conformance.campaigns.live_histories import LiveCampaign
-from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.node import Node, container, pod
+from kubelet_conformance.node import container, pod
 from kubelet_conformance.node.manifests import exec_probe
-from kubelet_conformance.plugin.live.live_run import LiveScenario
-from kubelet_conformance.plugin.live.plan import Plan
-from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.run_record.model import LeftOut
-from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import Target
-from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.stage import Act, PlayedLife
 
-VERSION = "1.32"
-CONTRACTS = list(every_contract().values())
 UNREADY = exec_probe("x 1 0", periodSeconds=1)
 BREAKS: tuple[Step, ...] = (
     Wait(1),
@@ -41,56 +28,9 @@ BREAKS: tuple[Step, ...] = (
 """A pod whose container is never ready: some kubelets kill it."""
 
 
-class Live:
-    """Plays as `LiveRun` does, on virtual time, on a kubelet with a bug."""
-
-    def __init__(self, kubelet: str, folder: Path) -> None:
-        self.stage = SimpleNamespace(by_files=False)
-        self.plan = Plan()
-        self.lives: list[Any] = []
-        self.left_out: list[LeftOut] = []
-        self.played_alone: list[str] = []
-        self._stage = open_stage(Choice(kubelet))
-        self._folder = folder
-        self._scenarios: dict[str, LiveScenario] = {}
-
-    def prepare(self, scenarios: Iterable[LiveScenario], folder: Path, begin: Callable[[str], None]) -> None:
-        """Take in the scenarios."""
-        assert folder == self._folder
-        for each in scenarios:
-            begin(each.named.name)
-            self._scenarios[each.named.name] = each
-
-    def play(self, name: str, _arguments: object, _progress: object) -> Played:
-        """Play one and judge it."""
-
-        async def on(target: Target) -> None:
-            await self._scenarios[name].function(node=Node(target))
-
-        trace = self._stage.play(on, name, {}, VERSION)
-        judged = judge_file(name, CONTRACTS, content=trace, patient=True)
-        self.lives.append(judged)
-        return Played(name, judged)
-
-    def play_alone(self, acts: Sequence[Act]) -> list[PlayedLife | None]:
-        """Play each on a node of its own."""
-        self.played_alone += [act.name for act in acts]
-        return [
-            PlayedLife(self._stage.play(act.scenario, act.name, act.settings, VERSION), (), {})
-            for act in acts
-        ]
-
-
-def campaign(live: Live, folder: Path, kept: Path) -> LiveCampaign:
+def campaign(live: VirtualLiveRun, folder: Path, kept: Path) -> LiveCampaign:
     """A campaign on this kubelet."""
-    session = SimpleNamespace(
-        live=live,
-        contracts=CONTRACTS,
-        folder=folder,
-        options=SimpleNamespace(choice=Choice(kubernetes=VERSION)),
-        check=lambda: Check(CONTRACTS),
-    )
-    return LiveCampaign(cast("Session", session), lambda _: True, kept)
+    return LiveCampaign(live.session(folder), lambda _: True, kept)
 
 
 def request(*steps: Step) -> HistoriesRequest:
@@ -100,7 +40,7 @@ def request(*steps: Step) -> HistoriesRequest:
 
 def test_what_the_reference_keeps_is_shrunk_on_the_kubelet(tmp_path: Path) -> None:
     """Steps and containers that the break does without are gone; the shrunk history is kept and judged."""
-    live, kept = Live("bug:K8S-9649", tmp_path), tmp_path / "kept"
+    live, kept = VirtualLiveRun("bug:K8S-9649", tmp_path), tmp_path / "kept"
     run = campaign(live, tmp_path, kept)
 
     run.run(request(*BREAKS))
@@ -125,7 +65,7 @@ def test_what_the_reference_breaks_too_is_shrunk_there(
         return play(history, Choice("bug:K8S-9649", kubernetes=choice.kubernetes), contracts)
 
     monkeypatch.setattr(live_histories, "play", partial(wrong))
-    live = Live("bug:K8S-9649", tmp_path)
+    live = VirtualLiveRun("bug:K8S-9649", tmp_path)
     run = campaign(live, tmp_path, tmp_path / "kept")
 
     run.run(request(*BREAKS))
@@ -137,7 +77,7 @@ def test_what_the_reference_breaks_too_is_shrunk_there(
 
 def test_what_is_kept_is_no_find(tmp_path: Path) -> None:
     """A history that breaks nothing is counted, and its verdicts are in the check."""
-    run = campaign(Live("reference", tmp_path), tmp_path, tmp_path / "kept")
+    run = campaign(VirtualLiveRun("reference", tmp_path), tmp_path, tmp_path / "kept")
 
     run.run(request(*BREAKS))
 

@@ -5,20 +5,25 @@ from pathlib import Path
 
 import pytest
 from command import in_process
+from virtual_live_run import VirtualLiveRun
 
+from kubelet_conformance.campaigns.live_sweep import LiveSweep
 from kubelet_conformance.campaigns.sweep.kinds import KINDS, blows_at
 from kubelet_conformance.campaigns.sweep.plan import FaultPattern, Plan, UnknownFaultError
 from kubelet_conformance.campaigns.sweep.play import SCENARIO, SETTLES, Undisturbed, play, undisturbed
 from kubelet_conformance.campaigns.sweep.points import Point, Role
+from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import Node, pod, witness
 from kubelet_conformance.run_record.model import Kind
 from kubelet_conformance.run_record.reader import opened
+from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 
 BUG = "K8S-53207"
 SCENARIO_NAME = "sandbox.killed_sandbox_is_replaced"
+CRASH = "restart.crashed_container_is_run_again_alone"
 STAGE = open_stage(Choice())
 CONTRACTS = tuple(every_contract().values())
 
@@ -167,7 +172,7 @@ def test_shards_of_a_sweep_are_joined_and_reported(
         (["--scenario", SCENARIO_NAME, "--fault", "StopContainer#99 lost"], "no call of these scenarios"),
         (["--scenario", "no.such"], "there is no scenario no.such"),
         (["--shard", "3/2"], "is no part of a run"),
-        (["--kubelet", "reference-process"], "a sweep is played on virtual time"),
+        (["--runtime", "containerd"], "a sweep makes the runtime misbehave"),
     ],
 )
 def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], given: list[str], said: str) -> None:
@@ -177,6 +182,52 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], given: list[s
     assert ended.code == 2
     assert said in ended.err
     assert len(ended.err.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", ["probes.failing_readiness_never_kills", "probes.other"])
+def test_baseline_of_a_scenario_knows_its_breaks_with_a_fault(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, scenario: str
+) -> None:
+    """What breaks a scenario as it is breaks it with a fault as well, and any other scenario."""
+    known = tmp_path / "known.toml"
+    entry = f'id = "PROBE-10"\nclause = "no-kill"\nscenario = "{scenario}"\nreason = "soon"\n'
+    known.write_text(f"[[deviation]]\n{entry}", "utf-8")
+    play = ("--scenario", "probes.failing_readiness_never_kills", "--fault", "ExecSync#13 refused")
+    kubelet = ("--kubelet", "bug:K8S-9649", "--baseline", str(known))
+    ended = in_process(capsys, "run", "--sweep", "PROBE-10", *play, *kubelet)
+
+    assert ended.code == 0, ended.out
+    assert " 0 broken, 1 known deviation" in ended.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kubelet", "broken"), [("reference", False), (f"bug:{BUG}", True)])
+def test_sweep_on_wall_time(tmp_path: Path, kubelet: str, *, broken: bool) -> None:
+    """Faults come at the calls that the reference makes; those that are awaited for minutes do not come."""
+    live = VirtualLiveRun(kubelet, tmp_path)
+    plan = Plan((FaultPattern.parse("ContainerStatus refused"), FaultPattern.parse("ContainerStatus lost")))
+    scenarios = {CRASH: every_scenario()[CRASH]}
+    sweep = LiveSweep(live.session(tmp_path), scenarios, plan, Check(CONTRACTS))
+    sweep.prepare(lambda _: None)
+    sweep.run(lambda _: None)
+
+    assert {blow.kind.name for _, blow in sweep.every} == {"refused"}
+    assert sweep.played == len(sweep.check.traces) == len(sweep.plays) > 0
+    assert (SETTLES in {one.what for each in sweep.found for one in each.breaks}) is broken
+
+
+@pytest.mark.slow
+def test_sweep_on_a_kubelet_in_a_process(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The command plays it over the served API server; the fault stands before the call that it is about."""
+    options = ("--scenario", SCENARIO_NAME, "--fault", "StopPodSandbox#1 refused", "--record", str(tmp_path))
+    ended = in_process(capsys, "run", "--sweep", "--kubelet", "reference-process", *options)
+
+    assert ended.code == 0, ended.out + ended.err
+    (trace,) = (tmp_path / "traces").iterdir()
+    records = [json.loads(line) for line in trace.read_text("utf-8").splitlines()]
+    faults = [each["what"] for each in records if each.get("kind") == "fault"]
+    assert faults == ["StopPodSandbox#1 before", "healed: StopPodSandbox#1 before"]
 
 
 def test_settling_is_named() -> None:

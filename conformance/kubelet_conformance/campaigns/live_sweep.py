@@ -99,7 +99,15 @@ class LiveSweep(Sweep):
         @wraps(function)
         async def plays(*, node: Node) -> None:
             swept = self._swept[name] = Swept(base.scenario, str(blow))
-            await disturbed(function, node.target, base, blow, swept, self.choice.kubernetes)
+            await disturbed(
+                function,
+                node.target,
+                base,
+                blow,
+                swept,
+                played_as=self.choice.kubernetes,
+                mirrors=not self._live.stage.by_files,
+            )
 
         return LiveScenario(Named(name, place, ""), plays, {})
 

@@ -90,7 +90,8 @@ def play_sweep(given: dict[str, Any]) -> int:
                 return Exit.OK
             writer.begin(_played(sweep, commands).result())
             interrupted = _is_interrupted(sweep)
-            if interrupted:
+            if interrupted and session is None:
+                # On a kubelet in a process the plays are in no such order.
                 complain(f"to go on: {commands.rest(sweep.played)}", note=True)
             record = writer.finish(replace(_played(sweep, commands), interrupted=interrupted).result())
             if writer.problem:

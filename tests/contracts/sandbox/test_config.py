@@ -139,6 +139,17 @@ def test_container_is_made_in_the_newest_sandbox(s: TraceBuilder, wrong: str, *,
     s.run_container(web, new)
 
 
+@detects("SANDBOX-17")
+def test_sysctls_may_be_written_in_either_form(s: TraceBuilder, *, right: bool) -> None:
+    """SANDBOX-17 lets the names of sysctls have dots at the sandbox and slashes at its container."""
+    web = s.pod()
+    forms = {"net.ipv4.conf.eth0/1.rp_filter": "1"}, {"net/ipv4/conf/eth0.1/rp_filter": "1" if right else "2"}
+    made, given = ({**s.sandbox_config(web), "linux": {"sysctls": each}} for each in forms)
+    sandbox = s.run_sandbox(web, config=made)
+    sandbox.config = given
+    s.run_container(web, sandbox)
+
+
 def test_updated_labels_may_differ() -> None:
     """SANDBOX-17 lets the labels of a pod that was updated differ from those its sandbox was run with."""
     s = TraceBuilder()

@@ -130,3 +130,19 @@ def test_removal_is_recorded_before_whatever_shows_it() -> None:
     view.record_removal(mark, "", "s2", "")
 
     assert [place for place, seen in enumerate(whole.records) if isinstance(seen, Item)] == [7, 10]
+
+
+def test_what_comes_before_a_record_is_on_the_whole_record_too() -> None:
+    """A scenario puts something before a call that it has seen: so it stands on both records."""
+    whole = Recorder(lambda: 0.0)
+    router = Router(whole)
+    one = router.open("kcrun-1")
+    run_sandbox(whole, TWO, "u2", "s2")
+    whole.call("ListContainers", cri.ListContainersRequest())
+    whole.record("kubelet", op="killed")
+    one.insert(0, "fault", what="late")
+
+    kinds = [seen.kind if isinstance(seen, Item) else "call" for seen in whole.records[2:]]
+    assert kinds == ["fault", "call", "kubelet"]
+    assert router.owners[2:] == ["kcrun-1", "", ""]
+    assert isinstance(one.records[0], Item)

@@ -17,6 +17,7 @@ from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.plugin.play import classify_failure
 from kubelet_conformance.run_record.record import TRACE
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, ScenarioError, Target
+from kubelet_conformance.targets.process.kubelet_paths import has_api_server
 from kubelet_conformance.targets.stage import Stage
 
 Function = Callable[..., Awaitable[None]]
@@ -106,7 +107,7 @@ def undisturbed(function: Function, name: str, stage: Stage, version: str = "") 
         await function(node=node)
         seconds = target.now()
         points.extend(points_of(target.recorder.records))
-        left.extend(await not_settled(node, played_as))
+        left.extend(await not_settled(node, played_as, mirrors=has_api_server(dict(declared.settings))))
 
     try:
         _on_stage(on, name, stage, declared, played_as)
@@ -131,7 +132,7 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a fault, a stage and judges
     swept = Swept(base.scenario, str(blow))
 
     async def on(target: Target) -> None:
-        await disturbed(function, target, base, blow, swept, played_as)
+        await disturbed(function, target, base, blow, swept, played_as=played_as)
 
     try:
         swept.trace = _on_stage(on, swept.name, stage, declared, played_as)
@@ -153,10 +154,21 @@ def _on_stage(
     return stage.play(on, name, settings, played_as, declared.exempt, then=then)
 
 
-async def disturbed(  # noqa: PLR0913, PLR0917 - see `play`
-    function: Function, target: Target, base: Undisturbed, blow: Blow, swept: Swept, played_as: str
+async def disturbed(  # noqa: PLR0913 - see `play`
+    function: Function,
+    target: Target,
+    base: Undisturbed,
+    blow: Blow,
+    swept: Swept,
+    *,
+    played_as: str,
+    mirrors: bool = True,
 ) -> None:
-    """Run the scenario with the fault and wait for what comes after it; `swept` gets what broke."""
+    """Run the scenario with the fault and wait for what comes after it; `swept` gets what broke.
+
+    Static pods have `mirrors` unless there is no API server.
+    """
+    declared = scenario_of(function)
     target.is_disturbed, target.wait_seconds_min = True, _WAIT_SECONDS
     node = Node(target)
     injection = Injection(node, blow)
@@ -165,13 +177,14 @@ async def disturbed(  # noqa: PLR0913, PLR0917 - see `play`
     except (KubeletEndedError, NotPossibleError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever the fault has done to it, the rest is looked at
-        if not scenario_of(function).undisturbed:
+        if not declared.undisturbed:
             unmet = "".join(classify_failure(error, "", function)).strip()
             expected = "the scenario comes to its end"
             swept.breaks.append(SweepBreak(SCENARIO, expected, unmet.partition("\nthe trace ends")[0]))
     await injection.close()
     swept.applied = injection.applied
-    left = await not_settled(node, played_as, base.not_settled, late_call=blow.late_call)
+    mirrors = mirrors and has_api_server(dict(declared.settings))
+    left = await not_settled(node, played_as, base.not_settled, late_call=blow.late_call, mirrors=mirrors)
     if left:
         expected = "what is desired runs or has ended, and nothing else is there"
         swept.breaks.append(SweepBreak(SETTLES, expected, "; ".join(left)))

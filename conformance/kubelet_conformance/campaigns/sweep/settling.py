@@ -28,9 +28,11 @@ class _Desired:
 
 
 async def not_settled(
-    node: Node, kubernetes: str, excused: Collection[str] = (), *, late_call: str = ""
+    node: Node, kubernetes: str, excused: Collection[str] = (), *, late_call: str = "", mirrors: bool = True
 ) -> list[str]:
     """Wait until the node has settled, but for what is excused; what has not, in words.
+
+    Static pods have `mirrors` unless there is no API server.
 
     A container may run twice where its `late_call` made or started it long after the kubelet had given up on
     it: only the newest instance is looked after (kuberuntime_manager.go computePodActions). A sandbox that
@@ -41,7 +43,8 @@ async def not_settled(
     if not node.kubelet.running:
         await node.kubelet.start()
     is_missed = late_call == "RunPodSandbox"
-    convergence = Convergence(node, list(_desired(node)), parse_version(kubernetes), missed=is_missed)
+    desired, version = list(_desired(node)), parse_version(kubernetes)
+    convergence = Convergence(node, desired, version, missed=is_missed, mirrors=mirrors)
     left: list[str] = []
 
     def settled() -> bool:

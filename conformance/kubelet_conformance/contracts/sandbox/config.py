@@ -2,6 +2,8 @@
 
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
@@ -162,11 +164,15 @@ def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
 
 
 def config_difference(pod: Pod, made: bodies.PodSandboxConfig, given: bodies.PodSandboxConfig) -> str | None:
-    """How the sandbox config of a container differs from its sandbox's; labels may have been updated in
-    between.
+    """How the sandbox config of a container differs from its sandbox's.
+
+    Labels may have been updated in between. The names of sysctls may be written in either of their forms: the
+    pod's own is converted where a sandbox is made, and not for a container that is made in a later sync
+    (kuberuntime_manager.go SyncPod).
     """
     if made == given:
         return None
+    made, given = map(_with_dotted_sysctls, (made, given))
     for name in ("metadata", "hostname", "log_directory", "port_mappings", "linux"):
         if getattr(made, name) != getattr(given, name):
             return f"its sandbox has {name} {getattr(made, name)}, it gets {getattr(given, name)}"
@@ -176,6 +182,11 @@ def config_difference(pod: Pod, made: bodies.PodSandboxConfig, given: bodies.Pod
         return f"label {differing(made.labels, given.labels)}"
     annotations, got = of_the_pod(made.annotations), of_the_pod(given.annotations)
     return f"annotation {differing(annotations, got)}" if annotations != got else None
+
+
+def _with_dotted_sysctls(config: bodies.PodSandboxConfig) -> bodies.PodSandboxConfig:
+    sysctls = {_dotted(name): value for name, value in config.linux.sysctls.items()}
+    return replace(config, linux=replace(config.linux, sysctls=sysctls))
 
 
 @contract("SANDBOX-17", on=call("CreateContainer"))

@@ -35,6 +35,13 @@ class View(Recorder):
         with self._router.recorded_by(self):
             self._router.whole.record(kind, **fields)
 
+    def insert(self, place: int, kind: str, **fields: Any) -> None:  # noqa: ANN401 - as `record`
+        """Put something of this scenario before the one of its records at that place."""
+        whole, before = self._router.whole.records, self.records[place]
+        there = next(at for at in reversed(range(len(whole))) if whole[at] is before)
+        self._router.insert(there, self, kind, **fields)
+        super().insert(place, kind, **fields)
+
     @property
     def mark(self) -> int:
         """The place of the next record of the whole node, for `record_removal`."""
