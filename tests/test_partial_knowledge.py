@@ -7,15 +7,13 @@ from zlib import crc32
 import pytest
 from judging import outcomes
 from recording import Json, Recording, encoded, load, shipped
+from shared_plays import SharedPlays
 from thinning import thinned
 
 from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.plugin.play import perform
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.opening import open_stage
 from kubelet_fixtures import traces
 from kubelet_reference.util.clock import SeededRandom
 
@@ -110,20 +108,12 @@ def broken(less: Iterable[tuple[str, Json, list[Json]]]) -> list[str]:
     ]
 
 
-def played(name: str, folder: Path) -> Recording:
-    """The trace of a scenario on the reference."""
-    stage = open_stage(Choice())
-    path = folder / "trace.jsonl"
-    path.write_bytes(perform(every_scenario()[name], name, stage).trace)
-    return load(path)
-
-
 CHOSEN = [name for name in every_scenario() if name in TELLING or not crc32(name.encode()) % SOME]
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_polled_channels_break_nothing(name: str, tmp_path: Path) -> None:
+def test_polled_channels_break_nothing(name: str, plays: SharedPlays) -> None:
     """Statuses that are read from time to time, and events that are late or missing, accuse nobody."""
     random = SeededRandom(crc32(name.encode()))
 
-    assert not broken(thinned(played(name, tmp_path), lambda: random.pick(1000) / 1000))
+    assert not broken(thinned(load(plays.of(name).trace), lambda: random.pick(1000) / 1000))

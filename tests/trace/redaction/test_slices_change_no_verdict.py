@@ -9,13 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import outcomes
 from recording import load, shipped
+from shared_plays import SharedPlays
 
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.node import Node, scenario_of
-from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import Target
-from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, slice_trace
 from kubelet_fixtures import traces
@@ -46,17 +42,6 @@ FOUND = (
     ("static_pods.version_that_never_started_is_skipped", Cut((), 2.905, 19.0005)),
 )
 """Cuts that once broke what the whole trace keeps."""
-
-
-def played(name: str) -> bytes:
-    """The trace of one scenario on the reference kubelet."""
-    scenario = every_scenario()[name]
-
-    async def on(target: Target) -> None:
-        await scenario(node=Node(target))
-
-    declared = scenario_of(scenario)
-    return open_stage(Choice()).play(on, name, dict(declared.settings), declared.nearest())
 
 
 def broken(name: str, trace: bytes) -> set[str]:
@@ -102,12 +87,11 @@ def test_no_cut_breaks_what_was_kept(cut: tuple[Path, Cut], redacted: bool) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "cut"), FOUND, ids=[name for name, _ in FOUND])
-def test_no_cut_that_was_found_breaks_anything(name: str, cut: Cut, tmp_path: Path) -> None:
+def test_no_cut_that_was_found_breaks_anything(name: str, cut: Cut, plays: SharedPlays) -> None:
     """The slices of scenarios that were found once, with secrets and without."""
-    path = tmp_path / f"{name}.jsonl"
-    path.write_bytes(played(name))
+    path, whole, _ = plays.of(name)
 
-    assert broken(name, path.read_bytes()) == set()
+    assert not whole.broken
     assert [broken_anew(path, cut, redacted=redacted) for redacted in (False, True)] == [set(), set()]
 
 
