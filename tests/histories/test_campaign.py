@@ -192,21 +192,9 @@ def test_wrong_usage_ends_with_2(
     assert reported in ended.err
 
 
-KNOWN_FINDS = {
-    12: "SYNC-08: a sidecar goes with its pod, whose last app container ended beside a failing probe",
-    14: "STATUS-10: a node that reboots twice while starts hang",
-}
-"""Finds that nobody has looked into yet, by the part that has them."""
-
-
-def _marks(part: int) -> list[pytest.MarkDecorator]:
-    known = KNOWN_FINDS.get(part)
-    return [pytest.mark.campaign, *([pytest.mark.xfail(reason=known)] if known else ())]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "part", [1, *(pytest.param(each, marks=_marks(each)) for each in range(2, PARTS + 1))]
+    "part", [1, *(pytest.param(each, marks=pytest.mark.campaign) for each in range(2, PARTS + 1))]
 )
 def test_a_thousand_histories_break_nothing(part: int) -> None:
     """The reference keeps every contract in a thousand generated histories, and its node settles."""

@@ -214,6 +214,30 @@ def test_sidecar_that_ended_with_its_pod_may_run_once_more(s: TraceBuilder, *, e
     assert bool(s.judge("SYNC-08").breaks) is not ended
 
 
+@pytest.mark.parametrize("read_first", [False, True])
+@pytest.mark.parametrize("contract_id", ["SYNC-08", "SANDBOX-08"])
+def test_sync_that_did_not_know_of_the_end_goes_on(contract_id: str, *, read_first: bool) -> None:
+    """A sidecar is made again by the sync that began to kill it before the end of its pod was read."""
+    s = TraceBuilder()
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}, {"name": "i1", "image": "img:1"}]
+    web = s.pod(restartPolicy="Never", initContainers=inits)
+    sandbox = s.run_sandbox(web)
+    sidecar, i1 = s.run_container(web, sandbox, "sc"), s.run_container(web, sandbox, "i1")
+    s.exited(i1)
+    c1 = s.run_container(web, sandbox)
+    s.wait(10).exited(c1, seen=read_first)
+    stop = s.wait(1).begin("StopContainer", {"container_id": sidecar.id, "timeout": "30"})
+    if not read_first:
+        s.wait(1).container_status(c1, state="CONTAINER_EXITED")
+    s.wait(2).exited(sidecar)
+    s.end("StopContainer", stop, {})
+    s.run_container(web, sandbox, "sc", 1)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Succeeded")
+
+    assert bool(s.judge(contract_id).breaks) is read_first
+
+
 @pytest.mark.parametrize("killed", [True, False])
 @pytest.mark.parametrize("contract_id", ["SYNC-08", "SANDBOX-08", "TERM-21"])
 def test_end_in_a_pre_stop_hook_is_none_of_its_own(contract_id: str, *, killed: bool) -> None:

@@ -38,6 +38,13 @@ def _goes(pod: Pod) -> bool:
     )
 
 
+def _may_go_alone(m: Moment, pod: Pod) -> bool:
+    """The sidecar is stopped for a reason of its own, maybe by a sync that did not know of the pod's end."""
+    if pod.termination is not None or all(reason.pod_goes for reason in kills.reasons(m)):
+        return False
+    return any(pods.decided_before_end(m, one) for one in pod.of_kind("app"))
+
+
 def running_one(pod: Pod, name: str) -> Container | None:
     """The instance of that name that still runs."""
     newest = containers.recorded(pod, name)
@@ -160,8 +167,9 @@ def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
         return None
     if container.sandbox is not None and container.sandbox.state != "ready":
         return None
-    if pods.may_be_unknown(pod, m.node):
-        return None  # Without its manifest the sidecars and their order are not known.
+    # Without its manifest the sidecars and their order are not known.
+    if pods.may_be_unknown(pod, m.node) or _may_go_alone(m, pod):
+        return None
     ahead = holding_up(pod, container.name, m.t)
     if not ahead:
         return KEPT
@@ -172,12 +180,14 @@ def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
 
 
 @stopped_in_reverse.clause("turn-comes", on=done("StopContainer"))
-def _(_: Moment, pod: Pod, container: Container) -> Findings:
+def _(m: Moment, pod: Pod, container: Container) -> Findings:
     """A sidecar is stopped soon after all that has to end before it has ended."""
     if not pod.born or not _goes(pod):
         return None
     if pod.termination is None and containers.was_changed(container):
         return None  # It was stopped for its new definition, and the sync that did so creates it again.
+    if _may_go_alone(m, pod):
+        return None
     for spec in reversed(list(containers.sidecars(pod))):
         waiting = running_one(pod, spec.name)
         if waiting is None or waiting is container or waiting.stops or not waiting.born:

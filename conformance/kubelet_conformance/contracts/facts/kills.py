@@ -291,13 +291,19 @@ def was_killed_alone(pod: Pod, container: Container) -> bool:
         last = container.stops[-1].call.t if container.stops else math.inf
         is_alone = sandbox.died_t is not None and last < sandbox.died_t
         return is_alone and not is_of_a_former_instance(container)
-    if _has_unseen_hook(container):
-        return True  # The trace does not show what became of it.
+    if _was_made_again(pod, container) or _has_unseen_hook(container):
+        return True  # The trace does not show what became of such a hook.
     if any(hook.failed for hook in pods.post_starts(container)):
         return True
     if failing_probe(pod, container):
         return pod.restart_policy != "Never" or _left_another(pod, container)
     return any(_went_on(one, container) for one in pod.of_kind("app") if one is not container)
+
+
+def _was_made_again(pod: Pod, container: Container) -> bool:
+    """A later one of its name was made in the same sandbox: the pod went on."""
+    newest = pod.newest(container.name)
+    return newest is not None and newest is not container and newest.sandbox is container.sandbox
 
 
 def _has_unseen_hook(container: Container) -> bool:

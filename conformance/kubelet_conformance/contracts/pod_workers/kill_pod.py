@@ -47,11 +47,26 @@ def revives_a_sidecar(m: Moment) -> bool:
 REVIVES_A_SIDECAR: Pattern = call("CreateContainer").where(revives_a_sidecar)
 
 
+def makes_another_again(m: Moment, last: Container) -> bool:
+    """A sync that may not have known of the end of the `last` container makes another that does not run."""
+    pod = last.pod
+    if pod is None or m.call.rpc == "RunPodSandbox" or not pods.decided_before_end(m, last):
+        return False
+    names = set(pod.entries) - {last.name}
+    if m.call.rpc == "CreateContainer":
+        names &= {containers.asked(m).metadata.name}
+    elif m.container is not None:
+        names &= {m.container.name}
+    newest = (pod.newest(name) for name in names)
+    return any(one is None or one.state != "running" for one in newest)
+
+
 class _End(Note):
     """The end after which nothing of a pod is left to run, and what was begun for the pod after it."""
 
     seq: int = 0
     t: float = 0.0
+    last: Container | None = None
     begun: Call | None = None
 
 
@@ -87,7 +102,7 @@ def _a_container_ended(m: Moment, pod: Pod, container: Container, ended: Exit) -
     # One that is killed for its probe or for a change may be made again, whatever its exit code.
     if not ended.commanded and pods.at_its_end(pod, container, ended.code) and pods.to_run(m):
         end = pod.note(_End)
-        end.seq, end.t = m.seq, m.t
+        end.seq, end.t, end.last = m.seq, m.t, container
 
 
 @observer(on=call("StopContainer"))
@@ -112,6 +127,8 @@ def _something_is_begun(m: Moment, pod: Pod) -> None:
     if _is_forgotten(m, pod, end):
         end.seq = 0
     if not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
+        return
+    if end.last is not None and makes_another_again(m, end.last):
         return
     if not revives_a_sidecar(m):
         end.begun = m.call

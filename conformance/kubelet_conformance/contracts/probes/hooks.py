@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Execution, Finding, Moment, Note, Pod, Predicate
+from kubelet_conformance.contract import Container, Execution, Finding, Moment, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, exited, failed, read_as, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, done, event, exited, failed, status
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
 from kubelet_conformance.contracts.facts.kills import failing_probe, forced, reasons
 from kubelet_conformance.contracts.facts.probe import post_start_in_flight
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, TOGETHER
-from kubelet_conformance.trace.format.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.format.bodies import ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.format.manifests import PodStatus
 from kubelet_conformance.trace.format.records import Event
 
@@ -257,27 +257,15 @@ def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> It
             )
 
 
-class _Reported(Note):
-    """When the exit of a container was reported to the kubelet."""
-
-    t: float | None = None
-    seq: int = 0
-
-
 @contract("TERM-08", on=PRE_STOP, needs=(CRI, PODS), clause="running")
 def pre_stop_is_for_running_containers(m: Moment, container: Container) -> Findings:
-    """The preStop hook runs only in containers that run, not in one that has exited."""
-    reported = container.note(_Reported)
-    if reported.t is not None and m.t - reported.t > RELIST:
-        return broken("the container had exited before its preStop hook", reported.seq)
+    """The preStop hook runs only in containers that run, not in one that has exited.
+
+    Where the postStart hook fails, the start itself kills the container (kuberuntime_container.go
+    startContainer), and no step of a start looks at the records again.
+    """
+    if container.end_read_t is not None and m.t - container.end_read_t > RELIST:
+        if not container.stops and pods.post_start_may_have_failed(container):
+            return None
+        return broken("the container had exited before its preStop hook", container.end_read_seq)
     return KEPT if container.state == "running" else None
-
-
-@observer(on=read_as("exited"))
-def exits_are_remembered(m: Moment) -> None:
-    """Remember when the kubelet reads that a container has exited."""
-    record = m.response(ContainerStatusReply).status
-    if m.container is not None and record is not None and record.state == "CONTAINER_EXITED":
-        reported = m.container.note(_Reported)
-        if reported.t is None:
-            reported.t, reported.seq = m.t, m.seq

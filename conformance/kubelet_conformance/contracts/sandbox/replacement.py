@@ -14,10 +14,13 @@ from kubelet_conformance.contracts.facts.container import (
     was_tried,
 )
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, of, to_run
-from kubelet_conformance.contracts.facts.timing import REACTION, TOGETHER
-from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR, revives_a_sidecar
+from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.pod_workers.kill_pod import (
+    REVIVES_A_SIDECAR,
+    makes_another_again,
+    revives_a_sidecar,
+)
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
-from kubelet_conformance.trace.world.kubelet_view import receives_events
 
 
 @contract("SANDBOX-05", on=call("RunPodSandbox"), needs=(CRI, PODS))
@@ -206,13 +209,8 @@ def sandbox_of_a_finished_pod_is_stopped(
     if not _ends_the_pod(pod, container, ended.code) or not to_run(m):
         return None
     others = any(one.state == "running" and one is not container for one in pod.every_container())
-    ended_t = m.t
-
-    def is_for_an_event_before(now: Moment) -> bool:
-        return receives_events(now) and now.t - ended_t <= TOGETHER
-
     creation = call("CreateContainer").where(of(pod)).where(_not_of_an_ephemeral)
-    creation = creation.where(lambda now: not is_for_an_event_before(now))
+    creation = creation.where(lambda now: not makes_another_again(now, container))
     return answered(
         by=call("StopPodSandbox").where(of(pod)),
         within=REACTION + (2 * spec.grace_seconds if others else 0),

@@ -209,9 +209,14 @@ def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterato
 
 @ended_container_stays_ended.clause("asked", on=pods.STATUS_WRITE)
 def illegal_transition_is_not_requested(m: Moment) -> Iterator[Finding]:
-    """The kubelet does not write another status either, which the API server would refuse."""
+    """The kubelet does not write another status either, which the API server would refuse.
+
+    One that has just started may not know the mirror of its static pod, and with it what was shown, yet.
+    """
     write, pod = m.record, pods.pod_of_write(m)
     if pod is None or pod.spec is None or pod.status is None or not isinstance(write, ApiWrite):
+        return
+    if _is_unknown(m, pod):
         return
     if write.code not in _REFUSED or not memoryview(write.body):
         return

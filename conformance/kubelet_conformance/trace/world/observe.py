@@ -220,7 +220,7 @@ def _container_status(moment: Moment) -> None:
     if moment.exit is not None:
         _records_change(moment)
     if record.state == "CONTAINER_EXITED":
-        _exit(container, moment.exit or reported_exit(moment, container, record))
+        _end_is_read(container, moment.exit or reported_exit(moment, container, record), moment)
         return
     if record.state == "CONTAINER_RUNNING":
         container.seen_running = True
@@ -234,7 +234,13 @@ def _events_reported(moment: Moment) -> None:
         container.record = record
         container.seen_running = container.seen_running or record.state == "CONTAINER_RUNNING"
         if record.state == "CONTAINER_EXITED":
-            _exit(container, reported_exit(moment, container, record))
+            _end_is_read(container, reported_exit(moment, container, record), moment)
+
+
+def _end_is_read(container: Container, ended: Exit, moment: Moment) -> None:
+    _exit(container, ended)
+    if container.end_read_t is None:
+        container.end_read_t, container.end_read_seq = moment.t, moment.seq
 
 
 def _container_exited(moment: Moment) -> None:

@@ -153,6 +153,10 @@ class Container(Entity):
     """The last status the runtime gave (ContainerStatus)."""
     seen_running: bool = False
     """It was reported to the kubelet as running."""
+    end_read_t: float | None = None
+    """When the kubelet was first given a status of it as exited."""
+    end_read_seq: int = 0
+    """By which record."""
     listed_exited: bool = False
     """A list has reported it to the kubelet as exited."""
     hooks_open: dict[str, Call] = field(default_factory=dict[str, Call])
