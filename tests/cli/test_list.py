@@ -62,7 +62,7 @@ def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert [each["name"] for each in every] == list(every_scenario())
     assert all(each["about"] for each in every)
     assert re.search(r"^sandbox.killed_sandbox_is_replaced +\d+ s +\d+ steps  SANDBOX-02 ", some)
-    assert re.search(r"\n1 scenario, about \d+.\d h of the kubelet's time\n$", some)
+    assert re.search(r"\n1 scenario, about \d+ s of the kubelet's time\n$", some)
     assert of_area == [each for each in every if any("EPH-" in name for name in each["exercises"])]
     assert none.code == 2
     assert "there is no scenario nope*" in none.err

@@ -7,7 +7,6 @@ from kubelet_conformance.campaigns.sweep.campaign import Sweep
 from kubelet_conformance.campaigns.sweep.kinds import Blow
 from kubelet_conformance.campaigns.sweep.plan import Plan
 from kubelet_conformance.campaigns.sweep.play import (
-    ENDS,
     JUDGED,
     Function,
     SweepBreak,
@@ -114,9 +113,7 @@ class LiveSweep(Sweep):
     def _take(self, played: Played) -> None:
         """What came of one play."""
         swept = self._swept[played.scenario]
-        swept.judged = without_waits(played.judged)
-        if played.died:
-            swept.breaks.append(SweepBreak(ENDS, "the kubelet does not end by itself", played.died))
+        swept.judged, swept.died = without_waits(played.judged), played.died
         if played.failed:
             swept.breaks.append(SweepBreak(JUDGED, "the trace can be judged", played.failed))
         swept.breaks += broken_contracts(played.judged, self.contracts)

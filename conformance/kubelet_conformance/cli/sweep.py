@@ -152,7 +152,7 @@ def _found(swept: Swept, commands: _Commands) -> Played:
     lines = [f"{each.happened}\nexpected: {each.expected}" for each in swept.unmet]
     text = "\n".join([*lines, f"again: {commands.play(swept.scenario, swept.blow)}"] if lines else [])
     is_judged = swept.judged is not None
-    return Played(swept.name, judged, text if is_judged else "", "" if is_judged else text)
+    return Played(swept.name, judged, text if is_judged else "", "" if is_judged else text, died=swept.died)
 
 
 def _prepare(sweep: Sweep) -> None:

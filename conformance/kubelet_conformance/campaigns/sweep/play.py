@@ -25,6 +25,7 @@ _WAIT_SECONDS = 600.0
 """What a fault and the longest back-off after it may add to a wait."""
 _HERE = Path()
 SETTLES, SCENARIO, ENDS, JUDGED = "settling", "scenario", "kubelet", "judging"
+_BESIDE_CONTRACTS = frozenset({SETTLES, SCENARIO, ENDS, JUDGED})
 """What may break beside contracts, by what is broken."""
 
 
@@ -61,6 +62,7 @@ class Swept:
         breaks: what broke.
         trace: what was recorded, if something broke.
         judged: what the contracts say of it; None where it cannot be judged.
+        died: how a kubelet that is a process ended, if it did by itself: a contract has its break.
         applied: the call came at which the fault was meant.
     """
 
@@ -69,6 +71,7 @@ class Swept:
     breaks: list[SweepBreak] = field(default_factory=list[SweepBreak])
     trace: bytes = b""
     judged: Judged | None = None
+    died: str = ""
     applied: bool = False
 
     @property
@@ -78,8 +81,10 @@ class Swept:
 
     @property
     def unmet(self) -> list[SweepBreak]:
-        """What it broke beside contracts."""
-        return [each for each in self.breaks if each.what in {SETTLES, SCENARIO, ENDS, JUDGED}]
+        """What it broke beside contracts; that a scenario did not come to its end a broken one explains."""
+        beside = [each for each in self.breaks if each.what in _BESIDE_CONTRACTS]
+        explained = {SCENARIO} if len(beside) < len(self.breaks) else set[str]()
+        return [each for each in beside if each.what not in explained]
 
 
 def play_name(scenario: str, blow: object) -> str:

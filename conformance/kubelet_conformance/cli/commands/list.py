@@ -12,6 +12,7 @@ from rich.console import Console
 from kubelet_conformance.cli.options import OneOf, ending, reported
 from kubelet_conformance.contract.catalogue import Level, areas
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.plugin.live.forecast import duration
 from kubelet_conformance.reports.catalogue import Fate, entries, list_report, mentions, print_list
 from kubelet_conformance.reports.output import check_writable, deliver_as
 from kubelet_conformance.reports.progress import Steps
@@ -118,8 +119,8 @@ def _print_scenarios(shown: Sequence[Mapping[str, Any]], console: Console) -> No
     for each in shown:
         cost = f"{each['seconds']:6} s {each['steps']:4} steps"
         console.print(f"{each['name']:{wide}} {cost}  {' '.join(each['exercises'])}".rstrip(), soft_wrap=True)
-    hours = sum(each["seconds"] for each in shown) / 3600
-    total = f"\n{counted(len(shown), 'scenario')}, about {hours:.1f} h of the kubelet's time"
+    seconds = sum(each["seconds"] for each in shown)
+    total = f"\n{counted(len(shown), 'scenario')}, about {duration(seconds)} of the kubelet's time"
     console.print(total, style="bold", soft_wrap=True)
 
 
