@@ -17,7 +17,7 @@ from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.world.views import Container, Entity, Pod, Sandbox
 from kubelet_fixtures import traces
 
-EARLY_ROUND, LATE_ROUND = 2, 11
+EARLY_ROUND, LATE_ROUND = 2, 5
 
 
 @cache
@@ -33,7 +33,7 @@ MIDWAY = sum(part.records for part in parts()[:5]) + 150
 
 @pytest.fixture(scope="module")
 def long_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every history, over and over: about 100 000 records."""
+    """Every history, over and over: about 50 000 records."""
     path = tmp_path_factory.mktemp("long") / "long.jsonl"
     stitch(path, parts(), (LATE_ROUND + 1) * ROUND)
     return path
@@ -93,7 +93,7 @@ def held() -> dict[str, int]:
 
 @pytest.mark.slow
 def test_memory_follows_what_lives(long_trace: Path) -> None:
-    """After 20 000 and after 100 000 records, at the same place in a history, as much is remembered."""
+    """After 20 000 and after 50 000 records, at the same place in a history, as much is remembered."""
     counted: dict[int, dict[str, int]] = {}
     places = {each * ROUND + MIDWAY for each in (EARLY_ROUND, LATE_ROUND)}
     with Reader(long_trace) as reader:

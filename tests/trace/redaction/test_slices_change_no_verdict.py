@@ -78,7 +78,7 @@ def cuts(draw: st.DrawFn) -> tuple[Path, Cut]:
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(cut=cuts(), redacted=st.booleans())
 def test_no_cut_breaks_what_was_kept(cut: tuple[Path, Cut], redacted: bool) -> None:  # noqa: FBT001
     """Whatever pod or span is cut out of a real trace, with secrets or without, breaks nothing new."""
