@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIRST_SCREEN = 40
 
 MAIN_JOB = "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/kubelet-conformance run"
-TESTS = "python3 -m venv .venv && .venv/bin/pip install -q tox && .venv/bin/tox"
+TESTS = "python3 -m venv .venv && .venv/bin/pip install -q tox && .venv/bin/tox p -o"
 
 
 def run_ci(root: Path) -> subprocess.CompletedProcess[str]:
