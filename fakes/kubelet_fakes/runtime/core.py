@@ -18,7 +18,7 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.errors import CallError, failed_precondition, invalid, not_found
 from kubelet_fakes.runtime.images import Images
-from kubelet_fakes.runtime.records import Container, Sandbox, sandbox_key
+from kubelet_fakes.runtime.records import Container, Sandbox, container_key, sandbox_key
 from kubelet_fakes.runtime.script import Execution, ScriptError, parse_execution, parse_script
 from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.store import KILLED, Store, containers_that_match, sandboxes_that_match
@@ -181,17 +181,20 @@ class RuntimeCore:
     # Containers.
 
     def create_container(self, request: cri.CreateContainerRequest) -> cri.CreateContainerResponse:
-        """Make a CREATED container in a READY sandbox (CRI-11)."""
+        """Make a CREATED container in a READY sandbox (CRI-11).
+
+        No two are of one name, attempt and pod, in whichever of its sandboxes: so containerd names them.
+        """
         sandbox, config = self.sandbox(request.pod_sandbox_id), request.config
         if not sandbox.ready:
             raise failed_precondition(f"sandbox {sandbox.id} is not ready")
         metadata = config.metadata
         if not metadata.name:
             raise invalid("the container has no metadata")
-        for other in sandbox.containers.values():
-            if other.name == metadata.name and other.attempt == metadata.attempt:
-                details = f"container {metadata.name!r}: the name is reserved for {other.id}"
-                raise CallError(grpc.StatusCode.ALREADY_EXISTS, details)
+        twin = self.store.container_keys.get(container_key(metadata, sandbox.config.metadata))
+        if twin is not None:
+            details = f"container {metadata.name!r}: the name is reserved for {twin.id}"
+            raise CallError(grpc.StatusCode.ALREADY_EXISTS, details)
         self._check_target(sandbox, config)
         image = self.images.find(config.image.image)
         if image is None:

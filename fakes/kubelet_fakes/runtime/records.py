@@ -6,6 +6,7 @@ same message each time.
 
 import json
 from collections.abc import Callable, MutableMapping
+from typing import TypeAlias
 
 from cri_api.v1 import api_pb2 as cri
 
@@ -123,6 +124,14 @@ def sandbox_key(metadata: cri.PodSandboxMetadata) -> tuple[str, str, str, int]:
     return metadata.name, metadata.namespace, metadata.uid, metadata.attempt
 
 
+ContainerKey: TypeAlias = tuple[str, int, str, str, str]
+
+
+def container_key(metadata: cri.ContainerMetadata, pod: cri.PodSandboxMetadata) -> ContainerKey:
+    """What no two containers share; the attempt of the sandbox is no part of it."""
+    return metadata.name, metadata.attempt, pod.name, pod.namespace, pod.uid
+
+
 class Container:
     """An instance of a container: CREATED, then RUNNING, then EXITED (CRI-19).
 
@@ -139,6 +148,7 @@ class Container:
         "finished_at",
         "id",
         "image",
+        "key",
         "kill_at",
         "name",
         "own_end",
@@ -167,6 +177,7 @@ class Container:
         self.script = script
         self.name = config.metadata.name
         self.attempt = config.metadata.attempt
+        self.key = container_key(config.metadata, sandbox.config.metadata)
         self.uid_label: str = config.labels.get(POD_UID, "")
         self.state: cri.ContainerState.ValueType = cri.CONTAINER_CREATED
         self.created_at = created_at

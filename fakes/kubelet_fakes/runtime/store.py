@@ -12,7 +12,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_fakes.runtime.events import Events
 from kubelet_fakes.runtime.images import Image
 from kubelet_fakes.runtime.logs import Logs
-from kubelet_fakes.runtime.records import POD_UID, Container, Sandbox
+from kubelet_fakes.runtime.records import POD_UID, Container, ContainerKey, Sandbox
 from kubelet_fakes.runtime.script import Script
 from kubelet_fakes.runtime.settings import RuntimeSettings
 
@@ -171,6 +171,7 @@ class Store:
         self.sandbox_lists: dict[bytes, cri.ListPodSandboxResponse] = {}
         """The answers given since a sandbox last changed, by filter."""
         self.container_lists: dict[bytes, cri.ListContainersResponse] = {}
+        self.container_keys: dict[ContainerKey, Container] = {}
         self.sandbox_keys: dict[tuple[str, str, str, int], Sandbox] = {}
         self.addresses = Addresses(settings.pod_network, dual_stack=settings.dual_stack)
         self._ends: list[tuple[int, int, Container]] = []
@@ -255,6 +256,7 @@ class Store:
             self.new_id(), self.stamp(), sandbox=sandbox, config=config, image=image, script=script
         )
         self.containers[container.id] = container
+        self.container_keys[container.key] = container
         sandbox.containers[container.id] = container
         self.index.add_container(container)
         self._container_changed(container)
@@ -313,6 +315,7 @@ class Store:
     def drop_container(self, container: Container) -> None:
         """The record of the container goes; it must not run."""
         del self.containers[container.id]
+        self.container_keys.pop(container.key, None)
         del container.sandbox.containers[container.id]
         self.index.drop_container(container)
         self._container_changed(container)

@@ -57,11 +57,17 @@ async def test_cri_09_sandbox_filters(node: Node) -> None:
 
 
 async def test_cri_11_a_name_is_taken_once(node: Node) -> None:
-    """Two containers of one sandbox have not the same name and attempt, as runtimes in practice hold."""
+    """No two containers of a pod have the same name and attempt, in whichever sandbox, as with containerd."""
     sandbox = await node.sandbox()
-    await node.create(sandbox)
+    first = await node.create(sandbox)
     await refused(node.create(sandbox), "ALREADY_EXISTS")
     await node.create(sandbox, attempt=1)
+    await node.create(await node.sandbox("other"))
+    await node.stop_sandbox(sandbox)
+    second = await node.sandbox(attempt=1)
+    await refused(node.create(second), "ALREADY_EXISTS")
+    await node.remove(first)
+    await node.create(second)
 
 
 @pytest.mark.parametrize(
