@@ -106,16 +106,26 @@ def container_events_name_their_container(m: Moment, pod: Pod, event: Event) -> 
     return KEPT
 
 
+def _made_seq(container: Container) -> int:
+    return container.create.seq if container.create is not None else 0
+
+
 @contract(
     "EVENTS-03",
     on=event("Failed", "Killing", "FailedPostStartHook", "FailedPreStopHook"),
     needs=(CRI, EVENTS),
 )
 def messages_name_no_container_id(_: Moment, pod: Pod, event: Event) -> Findings:
-    """The message of a container's event holds no container id, so that like events count as one."""
+    """The message of a container's event holds no container id, so that like events count as one.
+
+    A runtime that refuses to create a container, as its name is reserved, names the one that has it.
+    """
     if not event.container:
         return None
     for container in pod.every_container():
+        refused = pod.create_failed.get(container.name)
+        if event.reason == "Failed" and refused is not None and refused.seq > _made_seq(container):
+            continue
         if container.id and container.id in event.message:
             return broken(f"the message of {event.reason} holds the id of {container.name}", container.create)
     return KEPT
