@@ -74,7 +74,7 @@ async def test_what_a_kubelet_writes_is_recorded(tmp_path: Path) -> None:
 
 async def refused(bench: Bench, does: str) -> str:
     """Why that kubelet is not ready."""
-    async with bench.node(kubelet(does, start_seconds=2)) as node:
+    async with bench.node(kubelet(does, start_seconds=4)) as node:
         with pytest.raises(TargetError) as caught:
             await node.kubelet.start()
     return str(caught.value).partition("; it wrote")[0]
@@ -95,7 +95,7 @@ async def test_a_kubelet_that_does_not_register(tmp_path: Path, does: str, why: 
     async with bench_in(tmp_path) as bench:
         said = await refused(bench, does)
 
-        assert said.startswith("odd was not ready in 2 s: it does not register node node-1 at its API server")
+        assert said.startswith("odd was not ready in 4 s: it does not register node node-1 at its API server")
         assert why in said
         assert list(bench.folder.iterdir()) == []
 
