@@ -42,7 +42,7 @@ def _may_go_alone(m: Moment, pod: Pod) -> bool:
     """The sidecar is stopped for a reason of its own, maybe by a sync that did not know of the pod's end."""
     if pod.termination is not None or all(reason.pod_goes for reason in kills.reasons(m)):
         return False
-    return any(pods.decided_before_end(m, one) for one in pod.of_kind("app"))
+    return any(containers.decided_before_end(m, one) for one in pod.of_kind("app"))
 
 
 def running_one(pod: Pod, name: str) -> Container | None:

@@ -25,13 +25,14 @@ from kubelet_conformance.contracts.facts.pod import (
     to_run,
 )
 from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT
-from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
+from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, SAME_MOMENT
 from kubelet_conformance.contracts.tables.container import APPS, INITS, AppSeen, InitSeen
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Kind, PodStatus
 from kubelet_conformance.trace.format.records import Reply
 from kubelet_conformance.trace.world.images import image_origin
+from kubelet_conformance.trace.world.in_flight import since_when_at_work
 from kubelet_conformance.trace.world.kubelet_view import receives_events
 from kubelet_conformance.trace.world.runtime_reports import event_of
 
@@ -190,6 +191,20 @@ def given_up_with_its_pod(container: Container) -> Pattern:
 def last_read_as(container: Container, state: Literal["RUNNING", "EXITED", "UNKNOWN"]) -> bool:
     """The runtime last reported this state; where that is unknown it does not know whether it runs."""
     return container.record is not None and container.record.state == f"CONTAINER_{state}"
+
+
+def decided_before_end(m: Moment, container: Container) -> bool:
+    """What the pod's worker does now it may have decided before the kubelet read that this container ended.
+
+    A sync goes on with the records that it began with. Where the kubelet receives events, it may begin with
+    those from before an event that has just arrived: the worker waits for the cache as a whole, which is
+    dated beside the events (pleg/evented.go updateGlobalCache).
+    """
+    read_t = container.end_read_t if container.end_read_t is not None else container.removed_t
+    if container.pod is None or read_t is None:
+        return True
+    slack = SAME_MOMENT if receives_events(m) else 0.0
+    return since_when_at_work(container.pod, m.t) < read_t + slack
 
 
 def exit_of(container: Container) -> Pattern:

@@ -31,7 +31,7 @@ from kubelet_conformance.contract.patterns import (
     pod_unset,
     status,
 )
-from kubelet_conformance.contracts.facts.timing import FILE_POLL, SAME_MOMENT
+from kubelet_conformance.contracts.facts.timing import FILE_POLL
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -41,8 +41,7 @@ from kubelet_conformance.trace.world.disruption import (
     events_may_be_missing,
     is_ended_by_the_kubelet,
 )
-from kubelet_conformance.trace.world.in_flight import since_when_at_work
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view, receives_events
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_missed
 from kubelet_conformance.trace.world.resolve import full_name
 
@@ -167,20 +166,6 @@ def end_is_read(container: Container) -> Pattern:
 
     read = done("ContainerStatus").where(about(container)).where(shows)
     return read.either(happened("removed").where(about(container)))
-
-
-def decided_before_end(m: Moment, container: Container) -> bool:
-    """What the pod's worker does now it may have decided before the kubelet read that this container ended.
-
-    A sync goes on with the records that it began with. Where the kubelet receives events, it may begin with
-    those from before an event that has just arrived: the worker waits for the cache as a whole, which is
-    dated beside the events (pleg/evented.go updateGlobalCache).
-    """
-    read_t = container.end_read_t if container.end_read_t is not None else container.removed_t
-    if container.pod is None or read_t is None:
-        return True
-    slack = SAME_MOMENT if receives_events(m) else 0.0
-    return since_when_at_work(container.pod, m.t) < read_t + slack
 
 
 def is_on(name: str) -> Predicate:

@@ -50,7 +50,7 @@ REVIVES_A_SIDECAR: Pattern = call("CreateContainer").where(revives_a_sidecar)
 def makes_another_again(m: Moment, last: Container) -> bool:
     """A sync that may not have known of the end of the `last` container makes another that does not run."""
     pod = last.pod
-    if pod is None or m.call.rpc == "RunPodSandbox" or not pods.decided_before_end(m, last):
+    if pod is None or m.call.rpc == "RunPodSandbox" or not containers.decided_before_end(m, last):
         return False
     names = set(pod.entries) - {last.name}
     if m.call.rpc == "CreateContainer":
