@@ -121,7 +121,8 @@ class MemoryDisk:
             found[""] = b"" if is_folder else self.read(real), self._modes.get(real, 0o777)
             for name in self.names(real) if is_folder else ():
                 if not name.startswith(".."):
-                    inner = self.below(f"{real}/{name}")
+                    # A link that leads nowhere is there all the same.
+                    inner = self.below(f"{real}/{name}") or {"": (b"", 0)}
                     is_file = len(inner) == 1
                     found.update(
                         {

@@ -1,5 +1,6 @@
 """Which mutants of the reference there are, and which of them a seed draws."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,8 +16,10 @@ PACKAGE = "kubelet_reference"
 _LEFT_OUT = ("server/", "api/metrics.py")
 """A server around the kubelet, and what it counts: no scenario in this process sees either."""
 _UNSEEN_CALLS = ("_log.", "_LOG.", "_log = ", "_LOG = ", "self.metrics.", "self.tools.metrics.")
-_UNSEEN_NAMES = "self._do("
-"""Calls whose first argument is the name under which they are counted."""
+_ONLY_READ = re.compile(r"(await )?self\._do\(|\w*Row\(|.*\.(field|wrong|expected)\($", re.DOTALL)
+"""Calls whose first argument is for people to read: the name under which a call is counted, that of a row of
+a table, the field that an error of a manifest is about, and what is wrong there."""
+_WITH_ARGUMENTS = 3
 _UNSEEN_NODES = {"raise_stmt", "tfpdef", "decorator", "import_from", "import_name"}
 """Messages of errors, types, and what is no behaviour."""
 
@@ -167,7 +170,7 @@ def _is_unseen(node: Node) -> bool:
             return True
         if each.type == "funcdef" and below.type not in {"suite", "parameters"}:
             return True
-        if each.type == "arglist" and below is each.children[0] and _is_counted(each):
+        if each.type in {"arglist", "trailer"} and _is_only_read(each, below):
             return True
         if each.type == "simple_stmt":
             return each.get_code(include_prefix=False).startswith((*_UNSEEN_CALLS, "__all__", "T = "))
@@ -175,13 +178,22 @@ def _is_unseen(node: Node) -> bool:
     return False
 
 
-def _is_counted(arguments: Node) -> bool:
-    """Whether these are the arguments of a call that counts under its first one."""
-    trailer = arguments.parent
-    call = trailer.parent if trailer is not None else None
-    return call is not None and call.get_code(include_prefix=False).removeprefix("await ").startswith(
-        _UNSEEN_NAMES
-    )
+def _is_only_read(arguments: Node, below: Node) -> bool:
+    """Whether `below` is a first argument that people alone read."""
+    trailer = arguments if arguments.type == "trailer" else arguments.parent
+    if trailer is None or trailer.parent is None or below is not _first_argument(trailer):
+        return False
+    call = trailer.parent
+    before = call.children[: next(i for i, each in enumerate(call.children) if each is trailer)]
+    return _ONLY_READ.match("".join(each.get_code(include_prefix=False) for each in before) + "(") is not None
+
+
+def _first_argument(trailer: Node) -> Node | None:
+    """The first argument of a call; None of what is no call, or has none."""
+    if len(trailer.children) < _WITH_ARGUMENTS or trailer.children[0].get_code() != "(":
+        return None
+    arguments = trailer.children[1]
+    return arguments.children[0] if arguments.type == "arglist" else arguments
 
 
 def _statement(chain: list[Node]) -> Node:

@@ -63,7 +63,7 @@ def drain(mux: Mux) -> list[PodUpdate]:
 
 def drained(mux: Mux) -> list[tuple[str, list[str]]]:
     """The same as op and names."""
-    return [(update.op.value, [pods.name(pod) for pod in update.pods]) for update in drain(mux)]
+    return [(update.op.name, [pods.name(pod) for pod in update.pods]) for update in drain(mux)]
 
 
 class SmallApi:

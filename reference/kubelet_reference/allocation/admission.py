@@ -200,11 +200,7 @@ def sidecars_allowed(candidate: Candidate) -> Rejection | None:
 
 
 def right_os(candidate: Candidate) -> Rejection | None:
-    """A pod for another operating system cannot run here, whether its label or its field says so."""
-    selector = cast("Mapping[str, str]", pods.spec(candidate.pod).nodeSelector or {})  # pyright: ignore[reportUnknownMemberType]
-    if selector.get("kubernetes.io/os", _SELF) != _SELF:
-        message = f"Failed to admit pod as the `kubernetes.io/os` label doesn't match node label ({_SELF})"
-        return Rejection("PodOSSelectorNodeLabelDoesNotMatch", message)
+    """A pod for another operating system cannot run here; where its selector says so, that decides."""
     os = pods.spec(candidate.pod).os
     if os is not None and os.name != _SELF:
         return Rejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
+from enum import Enum, auto
 from typing import TypeAlias
 
 import msgspec
@@ -17,14 +17,14 @@ LOCAL = (names.CONFIG_SOURCE, names.CONFIG_SEEN, names.CONFIG_MIRROR)
 """Annotations that are this kubelet's own: no change of the pod, and kept across updates (CONFIG-06)."""
 
 
-class Op(StrEnum):
+class Op(Enum):
     """What happened to the pods of an update."""
 
-    ADD = "ADD"
-    UPDATE = "UPDATE"
-    REMOVE = "REMOVE"
-    RECONCILE = "RECONCILE"
-    DELETE = "DELETE"
+    ADD = auto()
+    UPDATE = auto()
+    REMOVE = auto()
+    RECONCILE = auto()
+    DELETE = auto()
 
 
 Classify: TypeAlias = Callable[[Pod | None, Pod], Op | None]

@@ -1,7 +1,7 @@
 """Container events of the runtime, and the records of a pod after one of them."""
 
 from collections.abc import Callable
-from enum import StrEnum
+from enum import Enum, auto
 
 import msgspec
 from msgspec.structs import replace
@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from kubelet_reference.api.records import ContainerRecord, PodRecords, SandboxRecord, ips_of_newest
 
 
-class ContainerEventType(StrEnum):
+class ContainerEventType(Enum):
     """What happened to a container or a sandbox, in the words of the CRI."""
 
-    CREATED = "CREATED"
-    STARTED = "STARTED"
-    STOPPED = "STOPPED"
-    DELETED = "DELETED"
+    CREATED = auto()
+    STARTED = auto()
+    STOPPED = auto()
+    DELETED = auto()
 
 
 class ContainerEvent(msgspec.Struct, frozen=True):

@@ -91,7 +91,7 @@ def container_record(status: cri.ContainerStatus, message: str | None = None) ->
     """
     return ContainerRecord(
         id=status.id,
-        name=status.labels.get(names.CONTAINER_NAME) or status.metadata.name,
+        name=status.metadata.name,
         state=_state(status.state),
         attempt=status.metadata.attempt,
         restart_count=_number(status.annotations.get(names.CONTAINER_RESTART_COUNT)),
@@ -164,7 +164,7 @@ def runtime_pod(listed: ListedPod | PodRecords) -> Pod:
 def restored_pod(status: cri.ContainerStatus) -> Pod:
     """The pod of a container, with that container alone, from labels and annotations."""
     labels, annotations = status.labels, status.annotations
-    container: dict[str, object] = {"name": labels.get(names.CONTAINER_NAME) or status.metadata.name}
+    container: dict[str, object] = {"name": status.metadata.name}
     hook = _decoded(annotations, names.CONTAINER_PRE_STOP)
     if isinstance(hook, dict):
         container["lifecycle"] = {"preStop": hook}
@@ -196,6 +196,6 @@ def _pod(
 def _decoded(annotations: Mapping[str, str], key: str) -> object:
     """The JSON of an annotation; None where there is none, or none that can be read."""
     try:
-        return json.loads(annotations.get(key, "null"))
+        return json.loads(annotations.get(key, ""))
     except ValueError:
         return None

@@ -4,6 +4,7 @@ import base64
 import fnmatch
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -11,6 +12,7 @@ from typing import cast
 import msgspec
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod, Secret
+from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Recorder
@@ -18,7 +20,8 @@ from kubelet_reference.images.image_names import DEFAULT_REGISTRY, registry_of
 from kubelet_reference.util.ports import ApiError, ApiServer
 
 FAILED_TO_RETRIEVE = "FailedToRetrieveImagePullSecret"
-_DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")
+_DOCKER_HUB = "index.docker.io"
+_KEY = re.compile(r"^(?:https?://)?([^/]*)/?(?:v[12]/)?(.*)$", re.DOTALL)
 
 
 async def pull_secrets(api: ApiServer | None, recorder: Recorder, pod: Pod) -> tuple[Secret, ...]:
@@ -89,16 +92,14 @@ def secret_credentials(image: str, known: Sequence[Secret]) -> tuple[Credential,
     for secret in known:
         for where, entry in _entries(secret).items():
             host, path = _place(where)
-            if fnmatch.fnmatchcase(registry, host) and _is_below(repository, path):
+            if fnmatch.fnmatchcase(registry, host) and repository.startswith(path):
                 fitting.append((len(path), _credential(secret, _auth(entry, where))))
     fitting.sort(key=_specificity, reverse=True)
     return tuple(credential for _, credential in fitting)
 
 
 def _credential(secret: Secret, auth: cri.AuthConfig) -> Credential:
-    meta = secret.metadata
-    if meta is None:
-        return Credential(auth, "", "", "")
+    meta = secret.metadata or ObjectMeta()
     return Credential(auth, meta.uid or "", meta.namespace or "", meta.name or "")
 
 
@@ -113,7 +114,7 @@ def _entries(secret: Secret) -> Mapping[str, Mapping[str, str]]:
         if ".dockerconfigjson" in data:
             read = json.loads(base64.b64decode(data[".dockerconfigjson"]))["auths"]
         else:
-            read = json.loads(base64.b64decode(data.get(".dockercfg", "e30=")))
+            read = json.loads(base64.b64decode(data[".dockercfg"]))
     except (ValueError, KeyError, TypeError):
         return {}
     return cast("dict[str, dict[str, str]]", read) if isinstance(read, dict) else {}
@@ -121,15 +122,8 @@ def _entries(secret: Secret) -> Mapping[str, Mapping[str, str]]:
 
 def _place(where: str) -> tuple[str, str]:
     """Host pattern and path of a registry key such as https://index.docker.io/v1/ or quay.io/team."""
-    host, _, path = where.partition("://")[2].partition("/") if "://" in where else where.partition("/")
-    path = path.strip("/")
-    if host in _DOCKER_HUB:
-        host = DEFAULT_REGISTRY
-    return host, "" if path in {"v1", "v2"} else path
-
-
-def _is_below(repository: str, path: str) -> bool:
-    return not path or repository == path or repository.startswith(f"{path}/")
+    _, host, path, _ = _KEY.split(where)
+    return DEFAULT_REGISTRY if host == _DOCKER_HUB else host, path
 
 
 def _auth(entry: Mapping[str, str], where: str) -> cri.AuthConfig:

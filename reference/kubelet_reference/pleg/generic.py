@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, auto
 
 import grpc
 import msgspec
@@ -45,14 +45,14 @@ CAPACITY = 1000
 _log = logging.getLogger("kubelet_reference.pleg")
 
 
-class PodLifeCycleEventType(StrEnum):
+class PodLifeCycleEventType(Enum):
     """What became of a container or a sandbox between two relists, or of what a pod was watched for."""
 
-    STARTED = "ContainerStarted"
-    DIED = "ContainerDied"
-    REMOVED = "ContainerRemoved"
-    CHANGED = "ContainerChanged"
-    CONDITION_MET = "ConditionMet"
+    STARTED = auto()
+    DIED = auto()
+    REMOVED = auto()
+    CHANGED = auto()
+    CONDITION_MET = auto()
 
 
 class PodLifecycleEvent(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ An `Update` is sent to the worker of its pod. `SyncFailed` and its kinds end one
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import StrEnum, auto
 from typing import Any, TypeVar
 
 import msgspec
@@ -39,10 +39,10 @@ class WaitCancelled(SyncFailed):
 class UpdateKind(StrEnum):
     """Why a worker gets an update of its pod."""
 
-    CREATE = "create"
-    UPDATE = "update"
-    SYNC = "sync"
-    KILL = "kill"
+    CREATE = auto()
+    UPDATE = auto()
+    SYNC = auto()
+    KILL = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ A pod that only the runtime knows has no spec: it can be killed and nothing else
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import StrEnum, auto
 
 from kubelet_reference.util.decision_table import taken
 from kubelet_reference.util.versions import Behaviour
@@ -39,12 +39,12 @@ from kubelet_reference.util.versions import Behaviour
 class State(StrEnum):
     """Where a pod's worker stands."""
 
-    NONE = "none"
-    WAITING = "waiting"
-    SYNC = "sync"
-    TERMINATING = "terminating"
-    TERMINATED = "terminated"
-    FINISHED = "finished"
+    NONE = auto()
+    WAITING = auto()
+    SYNC = auto()
+    TERMINATING = auto()
+    TERMINATED = auto()
+    FINISHED = auto()
 
 
 class Event(StrEnum):

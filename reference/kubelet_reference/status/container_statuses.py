@@ -7,7 +7,7 @@ and by what was said before, `REFUSALS` by what comes of a start that could not 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 import msgspec
 from lightkube.models.core_v1 import ContainerState as State
@@ -30,13 +30,13 @@ from kubelet_reference.util.decision_table import Row, Table
 from kubelet_reference.util.versions import Behaviour
 
 
-class Before(StrEnum):
+class Before(Enum):
     """What the status before said."""
 
-    NOTHING = "nothing"
-    WAITING = "Waiting"
-    RUNNING = "Running"
-    TERMINATED = "Terminated"
+    NOTHING = auto()
+    WAITING = auto()
+    RUNNING = auto()
+    TERMINATED = auto()
 
 
 class Shown(StrEnum):

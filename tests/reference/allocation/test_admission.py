@@ -76,7 +76,7 @@ CASES: dict[str, tuple[Pod, str | None]] = {
     "other system": (a_pod(spec={"os": {"name": "windows"}}), "PodOSNotSupported"),
     "other system by label": (
         a_pod(spec={"nodeSelector": {"kubernetes.io/os": "windows"}}),
-        "PodOSSelectorNodeLabelDoesNotMatch",
+        "NodeAffinity",
     ),
 }
 

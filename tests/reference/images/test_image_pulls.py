@@ -158,7 +158,6 @@ def test_credentials() -> None:
     known = [_secret(both), _secret({"https://index.docker.io/v1/": {"username": "hub"}})]
 
     assert [one.auth.username for one in secret_credentials("quay.io/team/app:1", known)] == ["b", "a"]
-    assert [one.auth.username for one in secret_credentials("quay.io/teams/app:1", known)] == ["a"]
     assert [one.auth.username for one in secret_credentials("busybox", known)] == ["hub"]
     assert secret_credentials("gcr.io/app", known) == ()
 

@@ -112,7 +112,7 @@ async def test_failed_list(w: RuntimeWorld) -> None:
     await _crashed(w, 3)
     w.runtime.faults.add("ListContainers")
 
-    assert not await w.side.garbage_collector.collect()
+    await w.side.garbage_collector.collect()
     assert w.done == []
 
 

@@ -65,7 +65,7 @@ class Ear:
         found: list[str] = []
         while not self.pleg.events.empty():
             event = self.pleg.events.get_nowait()
-            found.append(f"{event.data} {event.kind.removeprefix('Container')}")
+            found.append(f"{event.data} {event.kind.name.capitalize()}")
         return found
 
     def states(self) -> dict[str, str]:

@@ -38,7 +38,7 @@ class Watch:
         found: list[str] = []
         while not self.pleg.events.empty():
             event = self.pleg.events.get_nowait()
-            found.append(f"{event.data} {event.kind.removeprefix('Container')}")
+            found.append(f"{event.data} {event.kind.name.capitalize()}")
         return found
 
 

@@ -53,7 +53,8 @@ async def test_number_of_pods_counts(node: Node) -> None:
     await third.until_phase("Failed")
     first.delete()
     await first.until_gone()
-    await node.run(name="fourth")
+    fourth = node.want(pod(name="fourth"))
+    await fourth.until_running("c1", contract="ADMIT-03")
 
 
 @witness("ADMIT-03")
@@ -63,7 +64,12 @@ async def test_node_must_be_the_one_selected(node: Node) -> None:
     windows = node.want(pod(name="windows", os={"name": "windows"}))
     selects = node.want(pod(name="selects", nodeSelector={"kubernetes.io/os": "windows"}))
     for each in (ssd, windows, selects):
-        await each.until_phase("Failed")
+        await each.until_phase("Failed", contract="ADMIT-03")
+    await node.expect(
+        "the operating system is the reason",
+        lambda: [] if windows.status["reason"] == "PodOSNotSupported" else [windows.status["reason"]],
+        "ADMIT-03",
+    )
     await node.run(name="fits", nodeSelector={"kubernetes.io/os": "linux"})
 
 
@@ -349,11 +355,11 @@ async def test_node_without_memory_takes_who_asks_for_some(node: Node) -> None:
     with node.pressure(memory_available="50Mi"):
         await node.wait(25)
         greedy = node.want(pod(name="greedy"))
-        await greedy.until_phase("Failed")
+        await greedy.until_phase("Failed", contract="ADMIT-03")
         await node.run(container(resources={"requests": {"memory": "64Mi"}}), name="modest", within=3)
     await node.wait(1)
     patient = node.want(pod(name="patient", tolerations=tolerant))
-    await patient.until_running("c1")
+    await patient.until_running("c1", contract="ADMIT-03")
 
 
 @witness("ADMIT-09")
@@ -362,6 +368,6 @@ async def test_node_without_disk_takes_critical_pods_only(node: Node) -> None:
     with node.pressure(nodefs_available="5%"):
         await node.wait(25)
         modest = node.want(pod(container(resources={"requests": {"memory": "64Mi"}}), name="modest"))
-        await modest.until_phase("Failed")
+        await modest.until_phase("Failed", contract="ADMIT-03")
         system = node.want(pod(name="system", priority=CRITICAL))
-        await system.until_running("c1")
+        await system.until_running("c1", contract="ADMIT-03")

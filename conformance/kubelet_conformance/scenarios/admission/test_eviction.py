@@ -71,6 +71,8 @@ async def test_node_helps_itself_first(node: Node) -> None:
     await node.wait(10)
     with node.pressure(nodefs_available="3%"):
         await web.until_phase("Failed", within=60)
+    left = [each.name for each in done.containers() if each.state == "EXITED"]
+    await node.expect("what has ended is removed", lambda: left, "EVICT-01")
 
 
 @witness("EVICT-03", "STATUS-07", kubernetes=(1, 31))

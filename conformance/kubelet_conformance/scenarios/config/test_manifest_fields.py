@@ -411,6 +411,17 @@ _OF_VOLUMES: Fields = {
 }
 
 
+_RESIZE: Json = {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]}
+_ALLOWED: tuple[Json, ...] = (
+    {"hostUsers": False, "containers": [container(securityContext={"procMount": "Unmasked"})]},
+    {"hostPID": True, "hostIPC": True, "hostUsers": True},
+    {"hostNetwork": True, "securityContext": {"sysctls": [{"name": "kernel/a", "value": "1"}]}},
+    {"hostIPC": True, "securityContext": {"sysctls": [{"name": "net/ipv4/a", "value": "1"}]}},
+    {"restartPolicy": "Never", "containers": [container(**_RESIZE)]},
+)
+"""What a pod may have together, though one of it with another it may not."""
+
+
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_pods(node: Node) -> None:
     """Manifests that are wrong as a whole, or in a field of the pod, are not run; others are."""
@@ -426,7 +437,9 @@ async def test_fields_of_pods(node: Node) -> None:
         ),
     )
     wrong = [{**deepcopy(good), "spec": {**good["spec"], **fields}} for fields in together]
-    await _only_good_ones_are_run(node, good, _OF_POD, wrong)
+    await _only_good_ones_are_run(
+        node, good, _OF_POD, wrong, [{**good, "spec": {**good["spec"], **each}} for each in _ALLOWED]
+    )
 
 
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
@@ -524,9 +537,12 @@ async def test_fields_of_newer_versions(node: Node) -> None:
     await _only_good_ones_are_run(node, good, _OF_1_36, [bad])
 
 
-async def _only_good_ones_are_run(node: Node, pattern: Json, fields: Fields, more: Sequence[Json]) -> None:
+async def _only_good_ones_are_run(
+    node: Node, pattern: Json, fields: Fields, more: Sequence[Json], allowed: Sequence[Json] = ()
+) -> None:
     """Write a manifest for each bad value and some that have all good ones, and see which have a mirror."""
-    good = {f"good-{i}": (manifest, "") for i, manifest in enumerate(_good(pattern, fields))}
+    all_good = (*_good(pattern, fields), *map(deepcopy, allowed))
+    good = {f"good-{i}": (manifest, "") for i, manifest in enumerate(all_good)}
     every = ((manifest, f"bad {i}") for i, manifest in enumerate(more))
     written = good | {f"bad-{i}": each for i, each in enumerate((*every, *_bad(pattern, fields)))}
     for name, (manifest, _) in written.items():

@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Any
 
-from kubelet_conformance.node import Node, container, pod, witness
+from kubelet_conformance.node import Node, PodHandle, container, pod, witness
 
 Json = dict[str, Any]
 
@@ -192,6 +192,46 @@ async def test_each_credential_is_tried(node: Node) -> None:
     await web.until_running("c1")
     bare = await node.run(container(image="registry/free:1"), name="bare")
     await bare.until_running("c1")
+
+
+_FITTING_KEYS = (
+    *("registry.local", "https://registry.local/v1/", "http://registry.local/v2/", "*.local"),
+    *("registry.local/team", "registry.local/team/app", "https://registry.local/team/", "registry.local/te"),
+)
+_OTHER_KEYS = ("registry", "local", "other.local", "registry.local/other", "registry.local/v3/", "*.other")
+
+
+@witness("IMAGE-13", registry_pull_qps=0)
+async def test_credentials_are_for_a_place_in_a_registry(node: Node) -> None:
+    """A credential fits the images of its registry, or of its place in it, however the key is written."""
+    hub = "docker.io/library/app:1"
+    secrets = {key: registry_secret("name", **{key: "right"}) for key in (*_FITTING_KEYS, *_OTHER_KEYS)}
+    secrets["old"] = _old_secret("registry.local", "right")
+    secrets[hub] = registry_secret("hub", **{"https://index.docker.io/v1/": "right"})
+    pulling: dict[str, PodHandle] = {}
+    for number, (key, secret) in enumerate(secrets.items()):
+        app = container(
+            image=hub if key == hub else f"registry.local/team/app{number}:1", imagePullPolicy="Always"
+        )
+        node.runtime.protect_image(app["image"], "right", "right")
+        node.api.put("Secret", {**secret, "metadata": {"name": f"s{number}", "namespace": "default"}})
+        pulling[key] = node.want(pod(app, name=f"p{number}", imagePullSecrets=[{"name": f"s{number}"}]))
+    for key in (*_FITTING_KEYS, "old", hub):
+        await pulling[key].until_running("c1", within=60, contract="IMAGE-13")
+    for key in _OTHER_KEYS:
+        await pulling[key].until_called("PullImage", within=60, contract="IMAGE-13")
+    given = [key for key in _OTHER_KEYS if pulling[key].calls("PullImage")[0].request.auth.username]
+    await node.expect("credentials for other places are not used", lambda: given, "IMAGE-13")
+
+
+def _old_secret(where: str, user: str) -> Json:
+    """A pull secret of the older kind."""
+    entry = {"auth": base64.b64encode(f"{user}:{user}".encode()).decode()}
+    text = json.dumps({where: entry})
+    return {
+        "type": "kubernetes.io/dockercfg",
+        "data": {".dockercfg": base64.b64encode(text.encode()).decode()},
+    }
 
 
 @witness("IMAGE-14", "LOOP-22")

@@ -90,6 +90,14 @@ _EXPECTED: Mapping[str, Json] = {
     "c3": {"tty": True, "seccomp": (_LOCALHOST, "/seccomp/a/b")},
 }
 
+_USERS: Sequence[tuple[str, Json, bool]] = (
+    ("img:1", {}, False),
+    ("registry/named:1", {}, False),
+    ("registry/numbered:1", {}, True),
+    ("registry/numbered:1", {"runAsUser": 0}, False),
+    ("registry/named:1", {"runAsUser": 5}, True),
+)
+"""Images and own users of containers that must not run as root, and whether they may run."""
 _DNS = {
     "nameservers": ["10.0.0.10", "10.0.0.11"],
     "searches": ["a.b", "c"],
@@ -129,11 +137,22 @@ async def test_container_is_made_as_its_spec_says(node: Node) -> None:
     node.runtime.add_image("registry/named:1", user="app")
     node.runtime.add_image("registry/numbered:1", user="1000")
     images = {"c1": "img:1", "c2": "registry/named:1", "c3": "registry/numbered:1"}
+    users = [
+        node.want(
+            pod(container(image=image, securityContext={"runAsNonRoot": True, **own}), name=f"user-{i}")
+        )
+        for i, (image, own, _) in enumerate(_USERS)
+    ]
     bare = node.want(pod(*(container(name, image=image) for name, image in images.items()), name="bare"))
     names = [each["name"] for each in _CONTAINERS]
     for name in names:
         await web.until_called("CreateContainer", container=name, within=60, contract="START-15")
     await bare.until_running(*images)
+    for one, (_, _, may_run) in zip(users, _USERS, strict=True):
+        if may_run:
+            await one.until_running("c1", contract="START-15")
+        else:
+            await one.until_waiting("c1", "CreateContainerConfigError", contract="START-15")
     wrong = [
         *(each for name in names for each in _wrong(web, name, _PLAIN | _EXPECTED[name])),
         *(each for name, user in _OF_IMAGES.items() for each in _wrong(bare, name, _PLAIN | _BARE | user)),

@@ -9,7 +9,7 @@ grace again after its hook, and no minimum (TERM-11).
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import StrEnum, auto
 from typing import NamedTuple
 
 from lightkube.models.core_v1 import Pod
@@ -29,8 +29,8 @@ _ROUNDING = 1e-6
 class From(StrEnum):
     """Which number of seconds a time is counted from."""
 
-    BASE = "base"
-    OVERRIDE = "override"
+    BASE = auto()
+    OVERRIDE = auto()
 
 
 class Override(NamedTuple):

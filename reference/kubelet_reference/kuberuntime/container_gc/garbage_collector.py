@@ -60,17 +60,16 @@ class GarbageCollector:
             await self.collect()
             await self.tools.clock.sleep(PERIOD)
 
-    async def collect(self) -> bool:
-        """Collect once; returns whether the runtime answered. A failure is reported by an event (GC-11)."""
+    async def collect(self) -> None:
+        """Collect once. A failure of the runtime is reported by an event (GC-11)."""
         try:
             await self.collect_containers()
             await self.collect_sandboxes()
         except grpc.RpcError as error:
             _log.warning("container garbage collection failed: %s", wrapped_text(error))
             self.rules.failed(wrapped_text(error))
-            return False
-        self.collect_logs()
-        return True
+        else:
+            self.collect_logs()
 
     async def reclaim(self, has_ended: Callable[[str], bool]) -> None:
         """Remove at once what the node can do without as it runs out of disk (EVICT-01).
@@ -135,7 +134,7 @@ class GarbageCollector:
         except grpc.RpcError as error:
             _log.warning("container %s cannot be read: %s", container_id, wrapped_text(error))
             return False
-        name = status.labels.get(names.CONTAINER_NAME) or status.metadata.name
+        name = status.metadata.name
         kill = ContainerKill(restored_pod(status), container_id, name, message=_UNKNOWN)
         return (await self.container_killer.kill_container(kill)).reason is None
 
