@@ -70,7 +70,7 @@ def changed(changes: list[tuple[tuple[int, tuple[Any, ...]], Any]]) -> bytes:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=75, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(changes=st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(ODD)), min_size=1, max_size=4))
 def test_odd_bodies_are_judged_or_refused(
     changes: list[tuple[tuple[int, tuple[Any, ...]], Any]], tmp_path: Path

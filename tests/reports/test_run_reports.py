@@ -208,8 +208,8 @@ def test_junit_shares_the_time_of_scenarios(broken: Path) -> None:
 
 def test_markdown_fits_a_job_summary(broken: Path) -> None:
     """However much is broken, a job summary takes the report; what is left out is said."""
-    text = "x" * 200
-    ended = [judged(broken, f"two-{number}", failed=f"{number}\n{text}") for number in range(6000)]
+    text = "x" * 2000
+    ended = [judged(broken, f"two-{number}", failed=f"{number}\n{text}") for number in range(600)]
     report = in_form("markdown", run_of(*ended), to_file=True)
 
     assert len(report.encode()) <= BYTES_MAX
