@@ -57,7 +57,11 @@ class Result:
 
 def play(name: str, stage: Stage | None = None, version: str = "") -> Played:
     """Play a scenario, as that version or the one it is meant for, and judge its trace by every contract."""
-    done = perform(every_scenario()[name], name, stage or open_stage(Choice()), version)
+    try:
+        done = perform(every_scenario()[name], name, stage or open_stage(Choice()), version)
+    except Exception as error:
+        # What goes wrong in a scenario is returned: this went wrong before it began.
+        raise NoKubeletError(repr(error)) from error
     if done.failed and b'"op":"started"' not in done.trace:
         raise NoKubeletError(done.failed)
     judged, wrong = judge(Path(name), every_contract().values(), name, done.trace)

@@ -6,22 +6,8 @@ from fractions import Fraction
 from functools import cache
 
 _FACTORS = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 10**3),
-    "": Fraction(1),
-    "k": Fraction(10**3),
-    "M": Fraction(10**6),
-    "G": Fraction(10**9),
-    "T": Fraction(10**12),
-    "P": Fraction(10**15),
-    "E": Fraction(10**18),
-    "Ki": Fraction(2**10),
-    "Mi": Fraction(2**20),
-    "Gi": Fraction(2**30),
-    "Ti": Fraction(2**40),
-    "Pi": Fraction(2**50),
-    "Ei": Fraction(2**60),
+    **{unit: Fraction(1000) ** power for power, unit in enumerate((*"num", "", *"kMGTPE"), -3)},
+    **{f"{unit}i": Fraction(1024) ** power for power, unit in enumerate("KMGTPE", 1)},
 }
 #: At most two digits of exponent: no quantity needs more, and a longer one would take for ever to compute.
 _QUANTITY = re.compile(

@@ -84,14 +84,15 @@ async def test_impossible_resize_is_told_by_a_field(node: Node) -> None:
 async def test_resize_waits_for_room(node: Node) -> None:
     """What does not fit now is deferred, and made when another pod has gone."""
     web = await node.run(sized("c1", cpu="1"))
-    other = await node.run(sized("c1", cpu="1"), name="other", grace=1)
+    other = node.want(pod(sized("c1", cpu="1"), name="other", grace=1))
+    await other.until_running("c1", contract="RESIZE-02")
     await node.wait(5)
     web.resize(c1=given(cpu="1500m"))
-    await web.until_condition("PodResizePending")
+    await web.until_condition("PodResizePending", contract="RESIZE-02")
     await node.wait(5)
     other.delete()
     await other.until_gone(within=60)
-    await web.until_called("UpdateContainerResources", "c1", within=120)
+    await web.until_called("UpdateContainerResources", "c1", within=120, contract="RESIZE-02")
 
 
 @witness("RESIZE-04", kubernetes=SINCE)

@@ -269,10 +269,10 @@ async def test_health_service_has_to_serve(node: Node) -> None:
     node.runtime.report_health("old", "UNIMPLEMENTED")
     names = ("well", "mute", "down", "old")
     web = await node.run(*(container(name, readinessProbe=grpc_probe(name)) for name in names))
-    await web.until_event("Unhealthy", count=6)
+    await web.until_event("Unhealthy", count=6, contract="PROBE-19")
     for name in names:
         node.runtime.report_health(name, "SERVING")
-    await web.until_condition("Ready")
+    await web.until_condition("Ready", contract="PROBE-19")
     await node.wait(6)
 
 

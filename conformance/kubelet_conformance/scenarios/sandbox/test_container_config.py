@@ -265,6 +265,27 @@ _TOGETHER = {
     "less": (257, 1000, 2 * _MI),
 }
 
+_SIZES = {
+    "20000000": 20_000_000,
+    "20000k": 20_000_000,
+    "20M": 20_000_000,
+    "2e7": 20_000_000,
+    "1.5G": 1_500_000_000,
+    "1T": 10**12,
+    "1P": 10**15,
+    "1E": 10**18,
+    "20000Ki": 20_000 * 1024,
+    "20.Mi": 20 * _MI,
+    "1Gi": 1 << 30,
+    "1Ti": 1 << 40,
+    "1Pi": 1 << 50,
+    "1Ei": 1 << 60,
+    "20000000000m": 20_000_000,
+}
+"""Bytes by how they may be written."""
+_TWENTIETHS = ("50000000n", "50000u", "50m", "+.05", "5E-2")
+_SHARES_OF_A_TWENTIETH = 51
+
 
 @witness("START-15", memory_bytes=1 << 30)
 async def test_amounts_reach_the_runtime(node: Node) -> None:
@@ -284,9 +305,13 @@ async def test_amounts_reach_the_runtime(node: Node) -> None:
     made["greedy"] = node.want(
         pod(*(container(f"c{i}", resources=one) for i, one in enumerate(greedy)), name="greedy")
     )
+    sizes = [{"requests": _asks(memory="1Mi"), "limits": _asks(memory=amount)} for amount in _SIZES]
+    parts = [{"requests": _asks(amount)} for amount in _TWENTIETHS]
+    for name, asked in (("sizes", sizes), ("parts", parts)):
+        containers = (container(f"c{i}", resources=one) for i, one in enumerate(asked))
+        made[name] = node.want(pod(*containers, name=name))
     for each in made.values():
-        await each.until_running("c0")
-    await made["greedy"].until_running("c1")
+        await each.until_running(within=60, contract="START-15")
     wrong = [
         f"c{i} of {name} is given {found}"
         for name, (_, expected) in _AMOUNTS.items()
@@ -297,6 +322,16 @@ async def test_amounts_reach_the_runtime(node: Node) -> None:
         given = _units(made[name].calls("RunPodSandbox")[0].request.config.linux.resources)
         if given != together:
             wrong.append(f"the sandbox of {name} is given {given}")
+    wrong += [
+        f"{amount} is taken for {size}"
+        for i, (amount, number) in enumerate(_SIZES.items())
+        if (size := _given(made["sizes"], f"c{i}")[2]) != number
+    ]
+    wrong += [
+        f"{amount} is taken for {shares} shares"
+        for i, amount in enumerate(_TWENTIETHS)
+        if (shares := _given(made["parts"], f"c{i}")[0]) != _SHARES_OF_A_TWENTIETH
+    ]
     less, more = (_FIRST - _given(made["greedy"], name)[-1] for name in ("c0", "c1"))
     if less <= 0 or abs(more - 2 * less) > 1:
         wrong.append(f"100 MiB count {less}, and 200 MiB {more}")

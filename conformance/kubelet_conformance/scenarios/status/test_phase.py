@@ -59,8 +59,8 @@ async def test_failure_is_final_once_nothing_runs(node: Node) -> None:
 async def test_failure_that_is_tried_again_runs(node: Node) -> None:
     """A pod whose failed container is to be tried again is Running."""
     job = node.want(pod(container(command="seq 1@1 1@1 0@1"), restart="OnFailure"))
-    await job.until_held_back()
-    await job.until_phase("Succeeded")
+    await job.until_held_back(contract="PHASE-07")
+    await job.until_phase("Succeeded", contract="PHASE-07")
 
 
 @witness("PHASE-09", "COND-02")

@@ -138,7 +138,7 @@ async def test_http_hook_without_an_answer_fails(node: Node) -> None:
     web = node.want(
         pod(container("c1", lifecycle={"postStart": {"httpGet": {"path": "/begun", "port": 8080}}}))
     )
-    await web.until_event("FailedPostStartHook")
+    await web.until_event("FailedPostStartHook", contract="START-02")
     node.runtime.answer_http("/begun", 200)
     await web.until_running("c1")
 
