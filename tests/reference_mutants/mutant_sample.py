@@ -16,7 +16,7 @@ PACKAGE = "kubelet_reference"
 _LEFT_OUT = ("server/", "api/metrics.py")
 """A server around the kubelet, and what it counts: no scenario in this process sees either."""
 _UNSEEN_CALLS = ("_log.", "_LOG.", "_log = ", "_LOG = ", "self.metrics.", "self.tools.metrics.")
-_ONLY_READ = re.compile(r"(await )?self\._do\(|\w*Row\(|.*\.(field|wrong|expected)\($", re.DOTALL)
+_ONLY_READ = re.compile(r"(await)?self\._do\(|\w*Row\(|.*\.(field|wrong|expected)\($", re.DOTALL)
 """Calls whose first argument is for people to read: the name under which a call is counted, that of a row of
 a table, the field that an error of a manifest is about, and what is wrong there."""
 _WITH_ARGUMENTS = 3

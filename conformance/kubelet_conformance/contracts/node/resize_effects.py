@@ -203,6 +203,8 @@ def resize_is_reported_in_the_words_of_its_version(m: Moment, status: PodStatus)
     if not by_condition and not status.resize:
         return None
     if m.kubernetes >= (1, 33):
+        if by_condition is not None and by_condition.status != "True":
+            return broken(f"the condition {by_condition.type} is {by_condition.status}")
         return broken(f"the field resize says {status.resize}") if status.resize else KEPT
     return broken("a condition reports the state of a resize") if by_condition else KEPT
 

@@ -22,7 +22,7 @@ async def test_critical_pods_go_last(node: Node) -> None:
 @witness("SHUT-03", "SHUT-01", shutdown_grace_period_by_pod_priority=((0, 60), (1000, 50), (CRITICAL, 20)))
 async def test_next_group_begins_when_one_is_gone(node: Node) -> None:
     """Three priority groups that need little of their time are ended one right after the other."""
-    every = [await node.run(name=f"p{rank}", priority=rank) for rank in (0, 5000, CRITICAL)]
+    every = [await node.run(name=f"p{rank}", priority=rank) for rank in (-5, 5000, CRITICAL)]
     node.shut_down()
     for each in every:
         await each.until_phase("Failed", within=30)

@@ -14,6 +14,7 @@ Fields = Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
 _NEEDS = "room for some hundred pods"
 _EMPTY: Json = {}
 _LONG = "a" * 63
+_LONGEST = "a." * 126 + "a"
 _INT = 2**31 - 1
 _C, _I = "spec.containers.0", "spec.initContainers.0"
 _BAD_NAMES = ("Upper", "a_b", "-a", "a-", "a..b", "a" * 254)
@@ -52,10 +53,11 @@ _OF_POD: Fields = {
     "metadata.generation": ((0,), (-1, "1", 0.5, True)),
     "metadata.creationTimestamp": (("2030-01-31T12:00:00Z",), ("soon", "2030-01-31T12:00:00", 5)),
     "metadata.labels": (
-        ({f"{_LONG}.b/{_LONG}": _LONG, "c_D": ""}, {"a.b/A-1": "A_b.c"}),
+        ({f"{_LONG}.b/{_LONG}": _LONG, "c_D": ""}, {"a.b/A-1": "A_b.c"}, {f"{_LONGEST}/a": ""}),
         (
             {"a b": "c"},
             {"/a": "b"},
+            {f"{_LONGEST}b/a": "b"},
             {"A/b": "c"},
             {"a": "b c"},
             {"a": f"{_LONG}a"},
@@ -63,7 +65,10 @@ _OF_POD: Fields = {
             {"": "a"},
         ),
     ),
-    "metadata.annotations": (({"A.b/C": "any text"},), ({"a b": "c"}, {"a": "x" * (256 << 10)}, ["a"])),
+    "metadata.annotations": (
+        ({"A.b/C": "any text"},),
+        ({"a b": "c"}, {"a": "x" * (256 << 10)}, ["a"]),
+    ),
     "spec.restartPolicy": (("Always", "OnFailure", "Never"), ("Other",)),
     "spec.dnsPolicy": _of(("ClusterFirst", "ClusterFirstWithHostNet", "Default")),
     "spec.preemptionPolicy": _of(("PreemptLowerPriority", "Never"), empty=False),
@@ -415,7 +420,7 @@ _RESIZE: Json = {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotR
 _ALLOWED: tuple[Json, ...] = (
     {"hostUsers": False, "containers": [container(securityContext={"procMount": "Unmasked"})]},
     {"hostPID": True, "hostIPC": True, "hostUsers": True},
-    {"hostNetwork": True, "securityContext": {"sysctls": [{"name": "kernel/a", "value": "1"}]}},
+    {"hostNetwork": True, "securityContext": {"sysctls": [{"name": "kernel/shm_rmid_forced", "value": "1"}]}},
     {"hostIPC": True, "securityContext": {"sysctls": [{"name": "net/ipv4/a", "value": "1"}]}},
     {"restartPolicy": "Never", "containers": [container(**_RESIZE)]},
 )

@@ -37,7 +37,6 @@ _BAD_TEXTS = (
     f"{_TEXT}metadata: {{name: NAME, generation: 9223372036854775808}}",
     _JSON.replace('"spec": {', '"spec": {"priority": NaN, ') % _C1,
     _JSON % f"{_C1}, null",
-    _JSON.replace('"spec": {', '"spec": {"priority": 1, "priority": 2, ') % _C1,
 )
 
 

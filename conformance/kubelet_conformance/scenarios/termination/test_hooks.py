@@ -128,7 +128,8 @@ async def test_http_hook_is_asked_before_the_next_container(node: Node) -> None:
         ports=[{"containerPort": 8080}],
     )
     node.runtime.answer_http("/begun", 500)
-    await node.run(hooked, container("c2"))
+    web = node.want(pod(hooked, container("c2")))
+    await web.until_running("c1", "c2", contract="START-02")
 
 
 @witness("START-02", "HOOK-08", undisturbed="it waits for what a fault lets pass unseen")
