@@ -173,7 +173,8 @@ def _is_unseen(node: Node) -> bool:
         if each.type in {"arglist", "trailer"} and _is_only_read(each, below):
             return True
         if each.type == "simple_stmt":
-            return each.get_code(include_prefix=False).startswith((*_UNSEEN_CALLS, "__all__", "T = "))
+            text = each.get_code(include_prefix=False)
+            return text.startswith((*_UNSEEN_CALLS, "__all__")) or " = TypeVar(" in text
         below = each
     return False
 

@@ -147,12 +147,6 @@ def _closed(gate: str, conditions: list[PodCondition] | None) -> str:
     return f'the status of pod readiness gate "{gate}" is not "True", but {found.status}'
 
 
-def ended_conditions(phase: str) -> tuple[PodCondition, PodCondition]:
-    """ContainersReady and Ready as a status with a terminal phase gets them where one is True (TERM-31)."""
-    reason = POD_COMPLETED if phase == pods.SUCCEEDED else POD_FAILED
-    return _false(CONTAINERS_READY, reason), _false(READY, reason)
-
-
 def with_transition_times(
     conditions: Iterable[PodCondition], before: Iterable[PodCondition] | None, now: datetime
 ) -> list[PodCondition]:

@@ -25,24 +25,24 @@ from kubelet_reference.util.versions import Behaviour
 class Counts(msgspec.Struct, frozen=True):
     """What the containers of a pod count as, and what else decides with them."""
 
-    policy: str = pods.ALWAYS
-    final: bool = False
+    policy: str
+    final: bool
     """The pod is in its last sync and is not static: it will never run again."""
-    app_was_up: bool = False
-    begins_anew: bool = False
+    app_was_up: bool
+    begins_anew: bool
     """A container ended whose rule restarts the whole pod, which has not come back yet."""
-    own_policies: bool = False
+    own_policies: bool
     """Some app container says itself when it is started again."""
-    coming_again: int = 0
+    coming_again: int
     """App containers that have stopped and are to be started again."""
-    pending_init: int = 0
-    doomed_init: int = 0
+    pending_init: int
+    doomed_init: int
     """Init containers that have failed and never restart."""
-    pending_sidecar: int = 0
-    waiting: int = 0
-    running: int = 0
-    stopped: int = 0
-    succeeded: int = 0
+    pending_sidecar: int
+    waiting: int
+    running: int
+    stopped: int
+    succeeded: int
 
     @property
     def all_succeeded(self) -> bool:
@@ -98,7 +98,7 @@ def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool = Fa
         app_was_up=any(was_up(one) for one in apps.values()),
         begins_anew=begins_anew(pod, status, behaviour) and not final,
         own_policies=any(has_own_rules(pod, one, behaviour) for one in pods.containers(pod)),
-        **{kind: found.count(kind) for kind in dict.fromkeys(found)},
+        **{kind: found.count(kind) for kind, counted in Counts.__annotations__.items() if counted is int},
     )
 
 

@@ -124,11 +124,11 @@ def merged(stored: PodStatus, new: PodStatus, *, could_run: bool, now: datetime)
     """What the stored status becomes when the kubelet writes `new` over it.
 
     Only the kubelet's own fields and conditions change (STATUS-06). A terminal phase is held back for as
-    long as containers of the pod could run (TERM-15), and once it is written the pod is not ready (TERM-31).
+    long as containers of the pod could run (TERM-15).
     """
     ends = pods.is_terminal_phase(new.phase) and not pods.is_terminal_phase(stored.phase)
     phase_from = stored if ends and could_run else new
-    result = replace(
+    return replace(
         stored,
         phase=phase_from.phase,
         reason=phase_from.reason,
@@ -146,7 +146,6 @@ def merged(stored: PodStatus, new: PodStatus, *, could_run: bool, now: datetime)
         containerStatuses=new.containerStatuses,
         ephemeralContainerStatuses=new.ephemeralContainerStatuses,
     )
-    return _not_ready(result, stored, now) if pods.is_terminal_phase(result.phase) else result
 
 
 def _merged_conditions(stored: PodStatus, new: PodStatus, ended: datetime | None) -> list[PodCondition]:
@@ -156,21 +155,6 @@ def _merged_conditions(stored: PodStatus, new: PodStatus, ended: datetime | None
     if disruption is not None and ended is not None:
         theirs = conditions.put(theirs, replace(disruption, lastTransitionTime=ended))
     return [*theirs, *(one for one in new.conditions or () if conditions.is_owned(one.type))]
-
-
-def _not_ready(status: PodStatus, stored: PodStatus, now: datetime) -> PodStatus:
-    """The status of an ended pod, not ready. One that says so already stays as it is, with its reason."""
-    found = status.conditions or []
-    if not any(
-        one.status == "True" and one.type in {conditions.READY, conditions.CONTAINERS_READY} for one in found
-    ):
-        return status
-    for one in conditions.ended_conditions(status.phase or ""):
-        known = conditions.condition((*found, *(stored.conditions or ())), one.type)
-        same = known is not None and known.status == one.status
-        moved = known.lastTransitionTime if known and same else now
-        found = conditions.put(found, replace(one, lastTransitionTime=moved))
-    return replace(status, conditions=found)
 
 
 def runs_nothing(status: PodStatus) -> bool:

@@ -166,13 +166,3 @@ def test_disruption_goes_with_the_end() -> None:
     assert found is not None
     assert found.lastTransitionTime == NOW
     assert condition(early.conditions, "DisruptionTarget") is None
-
-
-@pytest.mark.parametrize(("phase", "reason"), [("Failed", "PodFailed"), ("Succeeded", "PodCompleted")])
-def test_ended_pod_is_not_ready(phase: str, reason: str) -> None:
-    """With a terminal phase Ready and ContainersReady are False, whatever was set before (TERM-31)."""
-    new = a_status(phase=phase, conditions=[{"type": "Ready", "status": "True"}])
-    found = status_rules.merged(a_status(phase="Running"), new, could_run=False, now=NOW)
-    shown = {one.type: (one.status, one.reason, one.lastTransitionTime) for one in found.conditions or ()}
-
-    assert shown == dict.fromkeys(("Ready", "ContainersReady"), ("False", reason, NOW))

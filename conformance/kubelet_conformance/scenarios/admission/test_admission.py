@@ -348,6 +348,17 @@ async def test_pod_of_the_system_gets_its_room(node: Node) -> None:
     await web.until_phase("Failed", within=20)
 
 
+@witness("ADMIT-08", "ADMIT-03", max_pods=2)
+async def test_pod_of_the_system_gets_its_place(node: Node) -> None:
+    """Where a node has as many pods as it takes, one goes for a pod of system priority."""
+    others = [await node.run(name=name, grace=2) for name in ("first", "second")]
+    new = node.want(pod(name="new", priority=CRITICAL))
+    await new.until_running("c1", within=60, contract="ADMIT-03")
+    await node.wait(5)
+    left = [each.name for each in others if each.phase == "Running"]
+    await node.expect("one pod has to go", lambda: left if len(left) != 1 else [], "ADMIT-03")
+
+
 @witness("ADMIT-09", undisturbed="it waits for what a fault lets pass unseen")
 async def test_node_without_memory_takes_who_asks_for_some(node: Node) -> None:
     """Under memory pressure a pod that asks for none is refused, unless it tolerates that."""
