@@ -55,11 +55,13 @@ def compared(trace: str, folder: Path, kubelet: str = "reference") -> tuple[str,
 
 
 def texts(path: str) -> set[str]:
-    """The texts of all events about pods, without UIDs and durations."""
+    """The texts of all events about pods, without UIDs, durations and what only a version writes otherwise."""
     with Reader(path) as reader:
         events = [each for each in reader if isinstance(each, Event) and each.reason != "MissingClusterDNS"]
     said = (f"{each.reason} {each.container} {each.message.replace(each.uid, 'UID')}" for each in events)
-    return {re.sub(r"\d[\d.]*[mµ]?s\b", "N s", each) for each in said}
+    durations = (re.sub(r"\d[\d.]*[mµ]?s\b", "N s", each) for each in said)
+    # Before 1.32 there is no colon.
+    return {re.sub(r"Created container:? ", "Created container ", each) for each in durations}
 
 
 @pytest.mark.parametrize("trace", TRACES)
