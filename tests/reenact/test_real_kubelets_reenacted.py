@@ -55,7 +55,7 @@ def compared(trace: str, folder: Path, kubelet: str = "reference") -> tuple[str,
 
 
 def texts(path: str) -> set[str]:
-    """The texts of all events about pods, without UIDs, durations and what only a version writes otherwise."""
+    """The texts of all events about pods, without UIDs, durations and what a version writes otherwise."""
     with Reader(path) as reader:
         events = [each for each in reader if isinstance(each, Event) and each.reason != "MissingClusterDNS"]
     said = (f"{each.reason} {each.container} {each.message.replace(each.uid, 'UID')}" for each in events)
