@@ -45,6 +45,7 @@ class _Commands:
         """The command of the whole run, word by word."""
         request = self.request
         given = [f"--histories={request.total}"] if request.total else []
+        given += ["--guided"] if request.guided else []
         if request.shards > 1:
             given.append(f"--shard={request.shard}/{request.shards}")
         given += [f"--history={kept.path}" for kept in request.kept if not request.total]
@@ -177,5 +178,10 @@ def _wish(given: dict[str, Any]) -> HistoriesRequest:
         )
     # Kept histories are played once, in the first part.
     return HistoriesRequest(
-        given["histories"] or 0, given["seed"], part, parts, kept if part == 1 or named else ()
+        given["histories"] or 0,
+        given["seed"],
+        part,
+        parts,
+        kept if part == 1 or named else (),
+        given["guided"],
     )

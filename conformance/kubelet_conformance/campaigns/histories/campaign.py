@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from kubelet_conformance.campaigns.histories.history import History, KeptHistory, keep, name_of
+from kubelet_conformance.campaigns.histories.novelty import Novelty
 from kubelet_conformance.campaigns.histories.play import (
     NOT_CONVERGED,
     PlayedHistory,
@@ -13,7 +14,7 @@ from kubelet_conformance.campaigns.histories.play import (
     as_words,
     play,
 )
-from kubelet_conformance.campaigns.histories.search import chunks, drawn, seek
+from kubelet_conformance.campaigns.histories.search import chunks, histories_of, seek
 from kubelet_conformance.contract.checking import Check, Trace
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
@@ -35,6 +36,7 @@ class HistoriesRequest:
         shard: the part of them, counted from 1, of `shards`.
         shards: in how many parts they are shared out.
         kept: histories to play before.
+        guided: of more histories those are run that hold what few before them held; see `Novelty`.
     """
 
     total: int
@@ -42,6 +44,11 @@ class HistoriesRequest:
     shard: int = 1
     shards: int = 1
     kept: Sequence[KeptHistory] = ()
+    guided: bool = False
+
+    def novelty(self) -> Novelty | None:
+        """What chooses the histories, if anything does."""
+        return Novelty() if self.guided else None
 
     @property
     def count(self) -> int:
@@ -56,7 +63,8 @@ def drawn_for(request: HistoriesRequest) -> Iterator[tuple[str, History]]:
     for kept in request.kept:
         yield kept.name, kept.history
     parts = chunks(request.total, request.seed, request.shard, request.shards)
-    new = (history for chunk in parts for history in drawn(chunk))
+    novelty = request.novelty()
+    new = (history for chunk in parts for history in histories_of(chunk, novelty))
     for number, history in enumerate(new, 1):
         yield f"history-{number}", history
 
@@ -113,11 +121,12 @@ class Campaign:
             if broken:
                 self._enter(kept.history, broken[0], kept.path)
             self._count(played)
+        novelty = request.novelty()
         for chunk in chunks(request.total, request.seed, request.shard, request.shards):
             known = frozenset(each.what for each in self.found)
             if sum(map(self.counts, known)) >= FINDS_MAX:
                 break
-            found = seek(chunk, run, self._broken, known, self._count)
+            found = seek(chunk, run, self._broken, known, self._count, novelty)
             if found is not None:
                 history = found.played.history
                 self._enter(history, found.what, keep(self.folder, history, found.what))

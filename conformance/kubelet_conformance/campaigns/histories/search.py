@@ -18,6 +18,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from kubelet_conformance.campaigns.histories.generator import STEPS, Machine
 from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.novelty import DRAWN_FOR_ONE, Novelty
 from kubelet_conformance.campaigns.histories.play import ENDLESS, PlayedHistory
 from kubelet_conformance.campaigns.histories.shrinking import WAYS, places
 
@@ -181,6 +182,14 @@ def drawn(chunk: Chunk) -> list[History]:
     return found
 
 
+def histories_of(chunk: Chunk, novelty: Novelty | None) -> Iterator[History]:
+    """The histories of a chunk, or with `novelty` as many of the more that are drawn then."""
+    if novelty is None:
+        yield from drawn(chunk)
+    else:
+        yield from novelty.chosen(drawn(Chunk(chunk.seed, DRAWN_FOR_ONE * chunk.size)), chunk.size)
+
+
 def _settings(size: int) -> settings:
     return settings(
         max_examples=size,
@@ -195,12 +204,13 @@ def _settings(size: int) -> settings:
     )
 
 
-def seek(
+def seek(  # noqa: PLR0913, PLR0917 - what is drawn, how it is played and judged, and what is reported
     chunk: Chunk,
     play: Callable[[History], PlayedHistory],
     broken: Callable[[PlayedHistory], Sequence[str]],
     known: frozenset[str] = frozenset(),
     drawn: Callable[[PlayedHistory | None], None] = lambda _: None,
+    novelty: Novelty | None = None,
 ) -> Found | None:
     """Play the different histories of a chunk until one breaks what is not `known`, and shrink that one.
 
@@ -211,6 +221,7 @@ def seek(
         known: What need not be found again.
         drawn: Called with each history that was drawn, and not with those that are tried to shrink one; None
             for one that was drawn before, which is not played again.
+        novelty: Chooses among more histories; see `histories_of`.
     """
     search = _Search(play, broken, known, drawn)
 
@@ -219,7 +230,11 @@ def seek(
             raise _BrokenError
 
     try:
-        _draw(chunk, on_history)
+        if novelty is None:
+            _draw(chunk, on_history)
+        else:
+            for each in histories_of(chunk, novelty):
+                on_history(each)
     except _BrokenError:
         if search.best is None:
             raise

@@ -42,7 +42,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
     "What is written": ("form", "output", "reports", "record", "write_baseline", "verbose", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
-    "Generated histories": ("histories", "history", "histories_folder"),
+    "Generated histories": ("histories", "guided", "history", "histories_folder"),
     "One fault at each call": ("sweep", "fault", "sample", "count", "resume"),
 }
 """The options by what they are about, in the order of the help."""
@@ -66,7 +66,7 @@ _PLAYING = (sys.executable, "-P", "-m", "kubelet_conformance.cli.pytest_process"
 """With -P: a module in the user's folder must not stand in for one of ours."""
 _OF_CAMPAIGNS = frozenset(
     {
-        *("histories", "history", "histories_folder"),
+        *("histories", "guided", "history", "histories_folder"),
         *("sweep", "fault", "sample", "count", "resume"),
     }
 )
@@ -148,6 +148,11 @@ _OF_CAMPAIGNS = frozenset(
     type=click.IntRange(min=0),
     metavar="N",
     help="Run N histories of random pods, actions and faults, made from --seed, instead of the scenarios.",
+)
+@click.option(
+    "--guided",
+    is_flag=True,
+    help="Draw four times as many histories, and run those that hold what few before them held.",
 )
 @click.option("--shard", type=PART, metavar="I/N", help="Run only the I-th of N parts.")
 @click.option("--history", metavar="FILE", multiple=True, help="Run this kept history; may be repeated.")
