@@ -160,6 +160,9 @@ def _above(node: Node) -> Iterator[Node]:
         yield node
 
 
+_SEEN_BELOW = {"funcdef": {"suite", "parameters"}, "classdef": {"suite"}}
+
+
 def _is_unseen(node: Node) -> bool:
     """Whether it is in a message, a type, or a call of the log or the metrics."""
     below = node
@@ -168,7 +171,9 @@ def _is_unseen(node: Node) -> bool:
             return True
         if each.type == "annassign" and below is each.children[1]:
             return True
-        if each.type == "funcdef" and below.type not in {"suite", "parameters"}:
+        # What a class is declared with says no more than its decorators.
+        seen_below = _SEEN_BELOW.get(each.type)
+        if seen_below is not None and below is not each and below.type not in seen_below:
             return True
         if each.type in {"arglist", "trailer"} and _is_only_read(each, below):
             return True
