@@ -29,7 +29,7 @@ from kubelet_reference.prober.worker import (
     probe_transition,
     tick,
 )
-from kubelet_reference.util.ports import HttpAnswer
+from kubelet_reference.util.ports import HttpAnswer, PodNetwork
 from kubelet_reference.util.ticker import Ticker
 from kubelet_reference.util.versions import Behaviour
 
@@ -328,6 +328,22 @@ class OldServersAreFine(NetworkProbes):
     async def grpc(self, action: GRPCAction, pod_ip: str, seconds: int) -> Answer:
         found = await super().grpc(action, pod_ip, seconds)
         return structs.replace(found, healthy=found.healthy or "does not implement" in found.output)
+
+
+@bug("MUT-PROBE-19-EVER", breaks="PROBE-19")
+class NeverServesAgain(NetworkProbes):
+    """A server that has not served once is not asked whether it serves now."""
+
+    def __init__(self, network: PodNetwork | None, minor: int) -> None:
+        super().__init__(network, minor)
+        self._bad: dict[tuple[str, str], Answer] = {}
+
+    async def grpc(self, action: GRPCAction, pod_ip: str, seconds: int) -> Answer:
+        key = pod_ip, action.service or ""
+        found = self._bad.get(key) or await super().grpc(action, pod_ip, seconds)
+        if not found.healthy:
+            self._bad[key] = found
+        return found
 
 
 @bug("MUT-PROBE-20", breaks="PROBE-20")
