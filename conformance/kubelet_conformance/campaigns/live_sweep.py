@@ -50,6 +50,7 @@ class LiveSweep(Sweep):
         self._live = session.live
         self._budget = session.options.budget
         self._swept: dict[str, Swept] = {}
+        self._missed = 0
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -72,6 +73,7 @@ class LiveSweep(Sweep):
             trace_name(play_name(base.scenario, blow)).removesuffix(TRACE): (base, blow)
             for base, blow in self.plays
         }
+        self._swept = {name: Swept(base.scenario, str(blow)) for name, (base, blow) in plays.items()}
         scenarios = [self._scenario(place, name, *play) for place, (name, play) in enumerate(plays.items())]
         self._live.prepare(scenarios, self.traces, begin)
         plan = self._live.plan
@@ -88,9 +90,8 @@ class LiveSweep(Sweep):
                 self._take(played)
             for judged in self._live.lives:
                 self.check.add(without_waits(judged))
-        missed = sum(not each.applied for each in self._swept.values())
-        if missed:
-            complain(f"the kubelet did not make the call that the fault was meant for: {missed}", note=True)
+        if self._missed:
+            complain(f"plays whose fault came at no call of the kubelet: {self._missed}", note=True)
 
     def _scenario(self, place: int, name: str, base: Undisturbed, blow: Blow) -> LiveScenario:
         function = self.scenarios[base.scenario]
@@ -118,6 +119,7 @@ class LiveSweep(Sweep):
             swept.breaks.append(SweepBreak(JUDGED, "the trace can be judged", played.failed))
         swept.breaks += broken_contracts(played.judged, self.contracts)
         self.played += 1
+        self._missed += not swept.applied
         if swept.breaks:
             self.found.append(swept)
 
