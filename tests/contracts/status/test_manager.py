@@ -50,6 +50,20 @@ def test_new_sandbox_moves_the_time_of_its_condition(s: TraceBuilder, *, right: 
     tell_status(s, pod, "Running", [runs()], conditions=[condition("Ready"), moved])
 
 
+@detects("STATUS-09", outage=(1.0, 5.0))
+def test_status_that_was_held_up_is_older(s: TraceBuilder, outage: float) -> None:
+    """STATUS-09: what could not be written is sent again a second later, whatever became of the sandbox."""
+    pod = s.pod()
+    ready_to_start = condition("PodReadyToStartContainers")
+    tell_status(s, pod, "Running", [runs()], conditions=[ready_to_start])
+    s.wait(5).record("fault", what="the API server is away")
+    s.wait(20).record("fault", what="healed: the API server is back")
+    s.run_sandbox(pod, 1)
+    tell_status(s.wait(outage), pod, "Running", [runs(ready=False)], conditions=[ready_to_start])
+    moved = ready_to_start | {"lastTransitionTime": LATER}
+    tell_status(s, pod, "Running", [runs(ready=False)], conditions=[moved])
+
+
 @pytest.mark.parametrize(("api", "is_broken"), [("served", False), ("full", True)])
 def test_polled_statuses_may_miss_a_flip(api: str, *, is_broken: bool) -> None:
     """STATUS-09: between two samples a condition may flip and come back."""

@@ -2,7 +2,7 @@
 
 import pytest
 from running import BROKEN, KEPT, running
-from trace_builder import TraceBuilder
+from trace_builder import ContainerHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -38,6 +38,21 @@ def test_relist_may_wait_for_its_second_half(*, hangs: bool) -> None:
         s.end("ListContainers", call_id, {})
 
     assert s.judge("PLEG-01").verdict is (KEPT if hangs else BROKEN)
+
+
+@detects("PLEG-01", begin=running, hangs=(True, False), late=(True, False))
+def test_relist_may_wait_for_an_inspection(
+    s: TraceBuilder, c1: ContainerHandle, *, hangs: bool, late: bool
+) -> None:
+    """PLEG-01: while an inspection hangs garbage collection lists all sandboxes, and nobody relists."""
+    s.call("ListPodSandbox", {}, {})
+    s.call("ListContainers", {}, {})
+    waiting = s.begin("ContainerStatus", {"container_id": c1.id}) if hangs else ""
+    s.wait(10).call("ListPodSandbox", {}, {})
+    s.wait(10)
+    if hangs and late:
+        s.end("ContainerStatus", waiting, error="DEADLINE_EXCEEDED")
+    s.call("ListContainers", {}, {})
 
 
 @detects("PLEG-04", if_right=Verdict.NOT_EXERCISED, hook_is_over=(False, True))

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from pod_status import tell_status
+from pod_status import runs, tell_status, waits
 from running import BROKEN, KEPT
 from trace_builder import NOON, ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
@@ -164,3 +164,60 @@ def test_start_that_an_event_tells_of_needs_no_other(contract: str, *, right: bo
     s.wait(200).call("Version", {}, {})
 
     assert bool(s.judge(contract).breaks) is not right
+
+
+def of_sandbox(s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, kind: str) -> None:
+    """An event of a sandbox in which no container is any more."""
+    metadata = {"name": web.name, "namespace": web.namespace, "uid": web.uid}
+    message = {
+        "container_id": "c-9",
+        "container_event_type": f"CONTAINER_{kind}_EVENT",
+        "created_at": str(int((NOON + s.now) * 1e9)),
+        "pod_sandbox_status": {"id": sandbox.id, "metadata": metadata},
+    }
+    s.record("message", message=message, **STREAM)
+
+
+CASES = {"STARTED": False, "DELETED": True, "no event": True, "inspected": True, "at once": True}
+"""What comes before a container is created in a new sandbox, and whether the kubelet knows of the old one."""
+
+
+@pytest.mark.parametrize(("case", "knows"), CASES.items())
+@pytest.mark.parametrize("contract", ["RESTART-16", "RESTART-24", "SANDBOX-07", "BACKOFF-01"])
+def test_event_of_a_new_sandbox_hides_the_one_before(contract: str, case: str, *, knows: bool) -> None:
+    """A later sync begins anew where the last event lists the containers of the new sandbox alone."""
+    s = TraceBuilder(featureGates={"EventedPLEG": True})
+    both = [{"name": name, "image": "img:1"} for name in ("c1", "c2")]
+    web = s.pod(restartPolicy="OnFailure" if contract == "SANDBOX-07" else "Always", containers=both)
+    sandbox = s.run_sandbox(web)
+    if contract == "RESTART-24":
+        c1 = s.create(web, sandbox)
+        s.start(c1, error="INTERNAL")
+        s.exited(c1, 128)
+    else:
+        c1 = s.run_container(web, sandbox)
+        s.exited(c1, int(contract != "SANDBOX-07"))
+    if contract == "BACKOFF-01":
+        c1 = s.run_container(web, sandbox, attempt=1)
+        s.exited(c1, 1)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    second = s.run_sandbox(web, attempt=1)
+    if case != "no event":
+        of_sandbox(s, web, second, case if case == "DELETED" else "STARTED")
+    if case == "inspected":
+        s.wait(1).container_status(c1, state="CONTAINER_EXITED", exit_code=1)
+    s.wait(0 if case == "at once" else 1).create(web, second)
+
+    assert (s.judge(contract).verdict is BROKEN) is knows
+
+
+@detects("STATUS-02", begin=hearing, kind=("STARTED", "DELETED"))
+def test_event_of_a_new_sandbox_hides_an_id(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, kind: str
+) -> None:
+    """STATUS-02: a container of the old sandbox has no id any more."""
+    tell_status(s, web, "Running", [runs(c1)])
+    s.sandbox_died(sandbox)
+    of_sandbox(s, web, s.run_sandbox(web, attempt=1), kind)
+    tell_status(s.wait(2), web, "Running", [waits()])

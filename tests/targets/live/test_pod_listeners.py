@@ -1,5 +1,6 @@
 """The servers of pods whose addresses are loopback addresses: clients reach them, and it is on the record."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -102,6 +103,21 @@ async def test_each_kind_of_probe_is_answered(tmp_path: Path) -> None:
         ("grpc", "NOT_SERVING"),
         ("grpc", "UNIMPLEMENTED"),
     ]
+
+
+@on_loop
+async def test_ports_that_open_together_open_once(tmp_path: Path) -> None:
+    """While a port is being opened others may be asked to open, as when two sandboxes start at once."""
+    problems: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, problem: problems.append(problem))
+    async with served(tmp_path) as (ip, servers, _):
+        for is_open in (False, True):
+            for port in (7001, 8080):
+                servers.open_port(port, is_open=is_open)
+            await LoopClock(0).sleep(0.1)
+        answer = await RealPodNetwork().http_get(f"http://{ip}:8080/", {}, seconds=5)
+
+    assert (answer.status, problems) == (200, [])
 
 
 @on_loop

@@ -13,7 +13,7 @@ import msgspec
 from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import failed
-from kubelet_conformance.contracts.facts.container import REMAKING, asked, finished_t
+from kubelet_conformance.contracts.facts.container import REMAKING, asked, finished_t, is_hidden
 from kubelet_conformance.contracts.facts.node_pressure import every_pod
 from kubelet_conformance.contracts.facts.pod import post_start_may_have_failed
 from kubelet_conformance.contracts.facts.static_pod import note_for_all_instances
@@ -155,7 +155,7 @@ def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
         if _ended_before(pod, name):
             entry.attempted(m.t, m.t, certain=False)
         return None
-    if ended.state == "removed":
+    if ended.state == "removed" or is_hidden(m, ended):
         entry.attempted(m.t, finished, certain=False)
         return None
     # A kubelet that asks for the same attempt again has not read of this end, and counts nothing.

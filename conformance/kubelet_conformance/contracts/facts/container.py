@@ -24,7 +24,7 @@ from kubelet_conformance.contracts.facts.pod import (
     post_start_may_have_failed,
     to_run,
 )
-from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, is_hidden_by_event
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, SAME_MOMENT
 from kubelet_conformance.contracts.tables.container import APPS, INITS, AppSeen, InitSeen
 from kubelet_conformance.trace.format import bodies
@@ -123,6 +123,18 @@ def put_off(m: Moment) -> bool:
     was_ended = old.exit is not None and (not old.exit.commanded or post_start_may_have_failed(old))
     has_failed = old.attempt > 0 or was_ended
     return was_tried or (has_failed and m.t - sandbox.ready_t > RELIST / 2)
+
+
+def is_hidden(m: Moment, container: Container) -> bool:
+    """The sync that creates the next instance may not know this one, of an older sandbox.
+
+    It goes by an event of the new sandbox (`is_hidden_by_event`), unless it is the sync that ran it. What
+    follows the pod's first init container is created by a later one.
+    """
+    if m.sandbox is container.sandbox or not is_hidden_by_event(container):
+        return False
+    inits = (m.pod.spec.init_containers or []) if m.pod is not None and m.pod.spec is not None else []
+    return put_off(m) or (bool(inits) and asked(m).metadata.name != inits[0].name)
 
 
 def asked(m: Moment) -> bodies.ContainerConfig:

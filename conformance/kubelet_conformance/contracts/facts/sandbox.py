@@ -1,15 +1,18 @@
 """Sandboxes of a pod: which ones stand, why the newest is replaced, and what keeps a kubelet from it."""
 
+import math
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Literal, NamedTuple
 
-from kubelet_conformance.contract import Metadata, Moment, Node, Pattern, Pod, Sandbox
+from kubelet_conformance.contract import Container, Metadata, Moment, Node, Note, Pattern, Pod, Sandbox
+from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import call, done, failed, status
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, may_be_unknown
 from kubelet_conformance.contracts.tables.table import Row, Table
 from kubelet_conformance.trace.format import bodies
-from kubelet_conformance.trace.world.runtime_reports import reported_sandbox
+from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE
+from kubelet_conformance.trace.world.runtime_reports import event_of, reported_sandbox
 
 BLIND: Pattern = failed("ListPodSandbox", "ListContainers")
 """The kubelet cannot see what is at the runtime."""
@@ -87,6 +90,46 @@ def event_with(sandbox: Sandbox) -> Pattern:
         return reported is not None and reported.id == sandbox.id
 
     return CONTAINER_EVENT.where(shows)
+
+
+class _LastEvent(Note):
+    """Of which sandbox the pod's last container event was, and when it came."""
+
+    sandbox_id: str = ""
+    t: float = -math.inf
+
+
+class _Inspected(Note):
+    """When the status of a container was last read."""
+
+    t: float = -math.inf
+
+
+@observer(on=CONTAINER_EVENT, gate=EVENTS_GATE)
+def _event_comes(m: Moment, pod: Pod) -> None:
+    event, reported = event_of(m), reported_sandbox(m)
+    # A removal changes nothing that the kubelet knows of what is left (processCRIEvents).
+    if event is None or reported is None or event.container_event_type == "CONTAINER_DELETED_EVENT":
+        return
+    last = pod.note(_LastEvent)
+    last.sandbox_id, last.t = reported.id, m.t
+
+
+@observer(on=done("ContainerStatus"), gate=EVENTS_GATE)
+def _container_is_inspected(m: Moment, container: Container) -> None:
+    container.note(_Inspected).t = m.t
+
+
+def is_hidden_by_event(container: Container) -> bool:
+    """The pod's last container event was of another sandbox than this container's.
+
+    To a kubelet that uses events it is the status of the whole pod, and has the containers of its sandbox
+    alone, until these are inspected again (GeneratePodStatus).
+    """
+    if container.pod is None or container.sandbox is None:
+        return False
+    last = container.pod.note(_LastEvent)
+    return last.sandbox_id not in {"", container.sandbox.id} and container.note(_Inspected).t < last.t
 
 
 def network_mode(pod: Pod) -> str:

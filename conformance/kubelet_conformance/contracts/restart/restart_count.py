@@ -6,7 +6,14 @@ from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import call, failed
-from kubelet_conformance.contracts.facts.container import HASHED, REMAKING, asked, put_off, recorded
+from kubelet_conformance.contracts.facts.container import (
+    HASHED,
+    REMAKING,
+    asked,
+    is_hidden,
+    put_off,
+    recorded,
+)
 from kubelet_conformance.contracts.facts.disk import is_log, log_names
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.world.views import Latest
@@ -89,7 +96,7 @@ def new_sandbox_goes_on_counting(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
     """
     name = asked(m).metadata.name
     newest = pod.newest(name)
-    if newest is None or newest.vanished or newest.sandbox is sandbox:
+    if newest is None or newest.vanished or newest.sandbox is sandbox or is_hidden(m, newest):
         return None
     if newest.state == "removed" and not pod.born:
         return None  # A static pod that came back under its UID: its past was removed with it.
@@ -128,7 +135,7 @@ def tries_do_not_count(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
             return _attempt_is(m, 0, "its records and logs went with the old sandbox")
         return _attempt_is(m, last[0], "the one before left no record")
     newest = recorded(pod, name)
-    if newest is not None and newest.start_failed and newest.sandbox is not None:
+    if newest is not None and newest.start_failed and newest.sandbox is not None and not is_hidden(m, newest):
         if newest.sandbox is not sandbox and newest.sandbox.state == "ready":
             return broken(f"{name} is made in another sandbox after its start failed")
         return _attempt_is(m, newest.attempt + 1, "the one before could not be started", newest)

@@ -7,6 +7,7 @@ from kubelet_conformance.contract.patterns import call, done, exited, failed, po
 from kubelet_conformance.contracts.facts import sandbox as sandboxes
 from kubelet_conformance.contracts.facts.container import (
     asked,
+    is_hidden,
     put_off,
     recorded,
     sees_stale_init_record,
@@ -117,7 +118,8 @@ def succeeded_container_is_not_run_again_in_a_replacement(m: Moment, pod: Pod, s
     """With restartPolicy OnFailure a replacement of the sandbox runs only what has not succeeded."""
     if not pod.born or pod.restart_policy != "OnFailure" or not sandbox.attempt:
         return None
-    succeeded = [one for one in pod.of_kind("app") if one.sandbox is not sandbox and _succeeded(pod, one)]
+    others = (one for one in pod.of_kind("app") if one.sandbox is not sandbox and not is_hidden(m, one))
+    succeeded = [one for one in others if _succeeded(pod, one)]
     name = asked(m).metadata.name
     for container in succeeded:
         if container.name == name:
@@ -142,7 +144,9 @@ def finished_pod_gets_no_replacement(_: Moment, pod: Pod) -> Findings:
         return None
     names = [spec.name for spec in pod.spec.containers]
     newest = [recorded(pod, name) for name in names]
-    if all(one is not None and _succeeded(pod, one) for one in newest):
+    if all(
+        one is not None and _succeeded(pod, one) and not sandboxes.is_hidden_by_event(one) for one in newest
+    ):
         return broken("all its containers have succeeded, and another sandbox is run")
     return KEPT
 

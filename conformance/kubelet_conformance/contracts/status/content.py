@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, pod_set, status
@@ -15,6 +15,7 @@ from kubelet_conformance.contracts.facts.pod import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.facts.probe import PROBES, no_more_probed, probe_at
+from kubelet_conformance.contracts.facts.sandbox import is_hidden_by_event
 from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END
 from kubelet_conformance.contracts.facts.timing import API_POLL, RELIST, RETRY, RETRY_SLACK
@@ -45,7 +46,7 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
         if old is None or not old.container_id:
             continue
         if not said.container_id:
-            is_there = old.state.running is not None and old.runtime_id in m.world.containers
+            is_there = old.state.running is not None and _may_be_shown(m.world.containers.get(old.runtime_id))
             yield kept_if(not is_there, f"{said.name} was created and has no id any more", _before_seq(m))
             continue
         if said.container_id == old.container_id:
@@ -54,12 +55,17 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
                 yield broken(f"{said.name} had ended and runs again") if was > is_ else KEPT
             continue
         older, newer = (m.world.containers.get(one.runtime_id) for one in (said, old))
-        if older is None or newer is None or older.pod is not newer.pod:
+        if older is None or newer is None or older.pod is not newer.pod or not _may_be_shown(newer):
             continue
         if older.created_t is None or newer.created_t is None:
             continue
         is_older = older.created_t < newer.created_t
         yield broken(f"{said.name} is an older instance again", _before_seq(m)) if is_older else KEPT
+
+
+def _may_be_shown(container: Container | None) -> bool:
+    """The container has a record, and the kubelet knows of it."""
+    return container is not None and not is_hidden_by_event(container)
 
 
 @contract("STATUS-13", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))

@@ -126,7 +126,7 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             yield _was_ready_between(pod, old.type)
         elif are_sampled(m):
             continue  # It may have flipped and come back between two samples.
-        elif not _may_have_flipped(old.type, pod, before, now) and not _is_unknown(m, pod):
+        elif not _may_have_flipped(m, old.type, pod, before, now) and not _is_unknown(m, pod):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
                 f"{new.last_transition_time}",
@@ -158,15 +158,15 @@ def _was_ready_between(pod: Pod, condition: str) -> Finding:
     )
 
 
-def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
+def _may_have_flipped(m: Moment, condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
     """The condition may have been otherwise in a status that was never written.
 
     Writes may be left out where the next one follows soon, or while the API server is away. What has ended
     may have become ready just before.
     """
     if condition == "PodReadyToStartContainers":
-        written = pod.status_t or 0
-        is_new = any((each.ready_t or 0) >= written for each in pod.sandboxes)
+        made_t = kubelet_view(m).made_since(pod.status_t or 0)
+        is_new = any((each.ready_t or 0) >= made_t for each in pod.sandboxes)
         if is_new or before.pod_ip != now.pod_ip:
             return True  # A sandbox was created, and another may have been removed before.
     ended = condition in _READY and any(s.state.terminated for s in now.lasting_containers)

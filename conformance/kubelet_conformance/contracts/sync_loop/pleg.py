@@ -18,6 +18,7 @@ from kubelet_conformance.contract.patterns import (
     failed,
     happened,
     kubelet,
+    late,
     listed_all,
     pod_set,
     read_as,
@@ -33,7 +34,9 @@ from kubelet_conformance.trace.format.manifests import Manifest
 from kubelet_conformance.trace.format.records import RuntimeEvent
 from kubelet_conformance.trace.world.in_flight import WORK
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view, receives_events
+from kubelet_conformance.trace.world.resolve import LATE_SECONDS
 
+_INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _RELIST_SLACK = 2.0
 """What a loaded machine may add to a relist."""
 _INSPECTIONS_MAX = 3
@@ -93,8 +96,8 @@ def relist_asks_for_both(m: Moment) -> Findings:
 
 
 def _not_followed(m: Moment, relist: _Relist) -> Findings:
-    """A relist that has begun should have gone on by now, but for a runtime that was away."""
-    if relist.t is not None and relist.t <= m.node.cut_off_until:
+    """A relist that has begun should have gone on by now, but for a runtime that was away or held it up."""
+    if relist.t is not None and (relist.t <= m.node.cut_off_until or _waits_for_inspection(m)):
         relist.t = None
     if relist.t is None or m.t - relist.t <= REACTION or receives_events(m):
         return None
@@ -124,9 +127,20 @@ def _is_in_the_middle(m: Moment) -> bool:
     return any(one.request.view(bodies.ListContainersRequest).everything for one in in_flight)
 
 
-@observer(on=failed("ListPodSandbox", "ListContainers").either(kubelet("ended", "killed", "stopped")))
+def _waits_for_inspection(m: Moment) -> bool:
+    """An inspection is not answered: a relist that waits for it lists nothing, others do."""
+    return any(one.rpc in _INSPECTIONS and m.t - one.t > LATE_SECONDS for one in m.world.calls_open.values())
+
+
+@observer(
+    on=failed("ListPodSandbox", "ListContainers").either(
+        late(*sorted(_INSPECTIONS)), kubelet("ended", "killed", "stopped")
+    )
+)
 def relist_is_given_up(m: Moment) -> None:
-    """A failing listing ends the relist; the next one begins anew."""
+    """A listing that fails ends the relist, and an inspection that was late held it up: the next one begins
+    anew.
+    """
     m.node.note(_Relist).t = None
 
 

@@ -54,6 +54,8 @@ class ListeningPodServers(PodServers):
         self._served: dict[str, dict[int, _Port]] = {}
         """The ports of each address that has a pod."""
         self._tasks = set[asyncio.Task[None]]()
+        self._opening = asyncio.Lock()
+        """A port is opened once, however many sandboxes start meanwhile."""
 
     async def __aenter__(self) -> Self:
         """Begin to follow the record."""
@@ -111,19 +113,20 @@ class ListeningPodServers(PodServers):
 
     async def _listen(self) -> None:
         """Listen where a pod is to be asked and the port is not closed, and nowhere else."""
-        wanted = {
-            (ip, number): port
-            for ip, ports in self._served.items()
-            for number, port in ports.items()
-            if number not in self._closed
-        }
-        for place in self._open.keys() - wanted.keys():
-            await self._open.pop(place)()
-        for place in wanted.keys() - self._open.keys():
-            if _GRPC in wanted[place].kinds:
-                self._open[place] = await self._serve_grpc(*place)
-            else:
-                self._open[place] = await self._serve(*place, wanted[place])
+        async with self._opening:
+            wanted = {
+                (ip, number): port
+                for ip, ports in self._served.items()
+                for number, port in ports.items()
+                if number not in self._closed
+            }
+            for place in self._open.keys() - wanted.keys():
+                await self._open.pop(place)()
+            for place in wanted.keys() - self._open.keys():
+                if _GRPC in wanted[place].kinds:
+                    self._open[place] = await self._serve_grpc(*place)
+                else:
+                    self._open[place] = await self._serve(*place, wanted[place])
 
     async def _serve_grpc(self, ip: str, port: int) -> _Closing:
         server = grpc.aio.server()

@@ -36,6 +36,8 @@ _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
 """The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these
 may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
 """
+_HELD_SECONDS = 2.0
+"""A request that failed for a server that is away is sent again after a second."""
 _LONGEST_NAP = 5.0
 """A loop that cannot begin checks again after 0.1 s, then after twice as long each time, up to this."""
 _API_SERVER = "the API server"
@@ -113,6 +115,14 @@ class KubeletView:
         A status that comes then may have been made up before `t`.
         """
         return self._api_faults > 0 or self._api_mended_t >= t
+
+    def made_since(self, t: float) -> float:
+        """Since when a status that was written at `t` may have been made.
+
+        One that failed to reach the API server is sent again each second (client-go rest/with_retry.go), with
+        what was known at first.
+        """
+        return min(t, self._api_failed_t) if self.api_was_faulty(t - _HELD_SECONDS) else t
 
     def informed_by(self, t: float, now: float) -> float:
         """By when, without its reaction time, the kubelet is informed of what was desired at `t`.
