@@ -148,10 +148,15 @@ def test_status_is_of_the_version_that_has_its_containers(name: str) -> None:
     assert [one.name for one in reported.status.every_container] == [name]
 
 
-@pytest.mark.parametrize(("seen", "image"), [("12:00:01", "img:1"), ("12:00:05", "img:2")])
+@pytest.mark.parametrize(
+    ("seen", "image"), [("12:00:00.9", "img:1"), ("12:00:02", "img:1"), ("12:00:06", "img:2")]
+)
 def test_version_that_is_run_is_the_one_that_was_seen(seen: str, image: str) -> None:
-    """Of a static pod that was edited before it ran, the kubelet says when it saw the manifest."""
-    s = TraceBuilder(started="2026-01-01T12:00:00Z")
+    """Of a static pod that was edited before it ran, the kubelet says when it saw the manifest.
+
+    That may be a moment before its file is on the record.
+    """
+    s = TraceBuilder(started="2026-01-01T12:00:00Z").wait(1)
     for number in (1, 2):
         spec = {"containers": [{"name": "c1", "image": f"img:{number}"}]}
         s.record("pod", op="set", source="file", pod={"metadata": {"name": "st"}, "spec": spec})

@@ -161,7 +161,8 @@ class World:
         begun = span.begin if span is not None else None
         is_cut_off = begun is not None and seen_t < begun <= newest.set_t
         known = (pod for pod in reversed(former) if pod.set_t is None or pod.set_t <= seen_t)
-        return next(known, None if is_cut_off else newest)
+        # A file is recorded when it has been written: the kubelet may see it a moment before.
+        return next(known, None if is_cut_off else versions[0])
 
     def pod_of(self, metadata: PodSandboxMetadata, seen_t: float | None = None) -> Pod | None:
         """The pod a sandbox's metadata names; binds a static pod to the UID the kubelet gave it.
