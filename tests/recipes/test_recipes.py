@@ -245,10 +245,13 @@ def test_node_is_recorded_and_left_as_it_was(tmp_path: Path, kill: str) -> None:
     """The recorder takes the place of the socket, and puts it back at its end, even if it is killed."""
     (tmp_path / "pods").mkdir()
     (tmp_path / "pods" / "web.json").write_text(manifest("web"))
+    config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    (tmp_path / "kubelet.json").write_text(json.dumps(config | {"podLogsDir": str(tmp_path / "logs")}))
     kubelet = tmp_path / "restart-kubelet"
     kubelet.write_text(
         "#!/bin/sh\nkubelet-reference --container-runtime-endpoint unix://$PWD/cri.sock --root-dir root "
-        "--pod-manifest-path pods --hostname-override n1 --port 0 >kubelet.log 2>&1 &\necho $! >kubelet.pid\n"
+        "--config kubelet.json --pod-manifest-path pods --hostname-override n1 --port 0 >kubelet.log 2>&1 &\n"
+        "echo $! >kubelet.pid\n"
     )
     kubelet.chmod(0o755)
     (tmp_path / "timeout").write_text(TIMEOUT)
