@@ -50,7 +50,7 @@ class VirtualLiveRun:
             await self._scenarios[name].function(node=Node(target))
 
         trace = self._stage.play(on, name, {}, VERSION)
-        judged = judge_file(name, CONTRACTS, content=trace, patient=True)
+        judged = judge_file(name, CONTRACTS, content=trace)
         self.lives.append(judged)
         self._played.append(Played(name, judged))
         return self._played[-1]

@@ -228,6 +228,7 @@ def test_sweep_on_a_kubelet_in_a_process(capsys: pytest.CaptureFixture[str], tmp
     records = [json.loads(line) for line in trace.read_text("utf-8").splitlines()]
     faults = [each["what"] for each in records if each.get("kind") == "fault"]
     assert faults == ["StopPodSandbox#1 before", "healed: StopPodSandbox#1 before"]
+    assert records[0]["patient"], "`check` judges it as the sweep did"
 
 
 def test_settling_is_named() -> None:

@@ -235,7 +235,7 @@ class LiveCampaign:
 
     def _judged(self, drawn: _Drawn, life: PlayedLife, number: int) -> PlayedHistory:
         path = str(self._session.folder / f"{drawn.name}.jsonl")
-        judged = judge_file(path, self._contracts, content=life.trace, patient=True)
+        judged = judge_file(path, self._contracts, content=life.trace)
         ended = life.ended.get(number)
         failed = "" if ended is None or isinstance(ended.error, AssertionError) else ended.report
         return PlayedHistory(drawn.history, life.trace, judged, failed, drawn.progress)

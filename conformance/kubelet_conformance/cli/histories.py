@@ -76,7 +76,7 @@ def play_histories(given: dict[str, Any]) -> int:
     try:
         with closing(RecordWriter(options.record)) as writer:
             if options.choice.is_live:
-                session = Session(options, str(writer.traces), reports=False, patient=True)
+                session = Session(options, str(writer.traces), reports=False)
             campaign = (
                 _in_process(options, writer.traces, folder, progress)
                 if session is None

@@ -82,7 +82,7 @@ def play_sweep(given: dict[str, Any]) -> int:
     try:
         with closing(RecordWriter(None if given["count"] else options.record)) as writer:
             if options.choice.is_live:
-                session = Session(options, str(writer.traces), reports=False, patient=True)
+                session = Session(options, str(writer.traces), reports=False)
             sweep = _sweep(options, scenarios, commands.plan, session, writer.traces)
             _prepare(sweep)
             if given["count"]:

@@ -95,13 +95,13 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
     kubernetes: Version | None = None,
     progress: Callable[[int], None] | None = None,
     content: bytes | None = None,
-    patient: bool = False,
     allow_truncated: bool = False,
 ) -> Judged:
     """Judge one trace file; `kubernetes` replaces the version that the header states.
 
-    With `content` that is judged, and `path` only names it. With `patient` nothing is overdue while calls
-    fail or are held up (see `LatenessPolicy`). `progress` is called now and then with the number of records.
+    With `content` that is judged, and `path` only names it. Where the header says `patient` nothing is
+    overdue while calls fail or are held up (see `LatenessPolicy`). `progress` is called now and then with the
+    number of records.
     What a stall of the machine may have caused is inconclusive (see `Stalls`), unless a pipe is read.
     Raises TraceError, with the line, for anything that is not a valid trace. With `allow_truncated` one that
     is cut off is judged up to there: what is owed then is pending.
@@ -114,7 +114,7 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
         file = None if content is None else BytesIO(content)
         with Reader(path, file, allow_truncated=allow_truncated) as reader:
             stated = _stated_version(reader)
-            lateness = LatenessPolicy() if patient else None
+            lateness = LatenessPolicy() if reader.header.patient else None
             excused = view.excused if lateness is None else lateness.until
             judge = Judge(path, reader.header, contracts, kubernetes or stated, excused, is_certain)
             return _judged(judge, reader, view, lateness, progress)

@@ -130,15 +130,13 @@ def judge(
     contracts: Iterable[Contract],
     name: str | None,
     trace: bytes | None = None,
-    *,
-    patient: bool = False,
 ) -> tuple[Judged, str]:
     """Judge a trace, of the scenario of that name if of one; and what went wrong in that, if anything did.
 
-    It is read from `path` unless it is given; `patient` as of `judge_file`.
+    It is read from `path` unless it is given.
     """
     try:
-        return judge_file(str(path), contracts, content=trace, patient=patient), ""
+        return judge_file(str(path), contracts, content=trace), ""
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         failed = f"its trace cannot be judged: {error}\n{''.join(traceback.format_exception(error))}"
         return Judged(Trace(str(path), None, None, None, name, 0), {}, ()), failed

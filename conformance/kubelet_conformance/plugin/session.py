@@ -31,19 +31,15 @@ class Session:
     """Plays scenarios and gathers their verdicts; raises BadInputError for what cannot be chosen.
 
     `folder` is where the traces go, if that has been settled; `reports` says whether this process makes the
-    report, and so the record. With `patient` nothing is overdue while calls fail.
+    report, and so the record.
     """
 
-    def __init__(
-        self, options: Options, folder: str | None = None, *, reports: bool = True, patient: bool = False
-    ) -> None:
+    def __init__(self, options: Options, folder: str | None = None, *, reports: bool = True) -> None:
         self.options = options = replace(options, choice=resolved(options.choice))
         self.contracts = options.contracts()
         self._deviations = self._known([] if options.baseline is None else [options.baseline])
         self._stage = None if options.choice.is_live else open_stage(options.choice)
-        self.live = (
-            LiveRun(options, self.contracts, self._counts, patient=patient) if self._stage is None else None
-        )
+        self.live = LiveRun(options, self.contracts, self._counts) if self._stage is None else None
         if self.live is not None and options.baseline is None:
             # A mistake in the target's own is said before anything is played.
             self._known(self.live.stage.baselines)

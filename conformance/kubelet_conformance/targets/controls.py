@@ -399,6 +399,7 @@ class Target:
         namespace: the namespace that stands for one here: scenarios that share a node have their own.
         wait_seconds_min: the least that a scenario waits for something before it gives up, in seconds.
         is_disturbed: a fault that the scenario knows nothing of comes at one of its calls.
+        patient: nothing is to be overdue while calls fail; the trace says so.
     """
 
     node_name: str
@@ -415,6 +416,7 @@ class Target:
     namespace: Callable[[str], str]
     wait_seconds_min: float = 0.0
     is_disturbed: bool = False
+    patient: bool = False
 
 
 class ScenarioError(Exception):

@@ -97,7 +97,7 @@ def play(
         if isinstance(error.__cause__, EndlessPlayError):
             failed, endless = "", str(error.__cause__)
     try:
-        judged = judge_file(path or name, contracts, content=trace, patient=True)
+        judged = judge_file(path or name, contracts, content=trace)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is reported
         failed = failed or f"its trace cannot be judged: {error}"
         judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())
@@ -129,6 +129,7 @@ async def live_through(  # noqa: PLR0913 - a history, where it happens, and how 
     A healed node has `settle_seconds` to settle, and is watched for `watch_seconds` after it was healed.
     Static pods have `mirrors` unless there is no API server.
     """
+    node.target.patient = True
     live = LiveHistory(node, progress)
     if history.orders:
         node.kubelet.choose_orders(*history.orders)

@@ -174,7 +174,7 @@ async def disturbed(  # noqa: PLR0913 - see `play`
     Static pods have `mirrors` unless there is no API server.
     """
     declared = scenario_of(function)
-    target.is_disturbed, target.wait_seconds_min = True, _WAIT_SECONDS
+    target.is_disturbed, target.patient, target.wait_seconds_min = True, True, _WAIT_SECONDS
     node = Node(target)
     injection = Injection(node, blow)
     try:
@@ -198,7 +198,7 @@ async def disturbed(  # noqa: PLR0913 - see `play`
 def _judged(swept: Swept, contracts: Sequence[Contract], traces: Path) -> Iterator[SweepBreak]:
     file = str(traces / trace_name(swept.name))
     try:
-        judged = judge_file(file, contracts, content=swept.trace, patient=True)
+        judged = judge_file(file, contracts, content=swept.trace)
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         yield SweepBreak(JUDGED, "the trace can be judged", repr(error))
         return

@@ -78,14 +78,10 @@ class LiveRun:
         options: Options,
         contracts: Sequence[Contract],
         counts: Callable[[Contract, Evidence], bool],
-        *,
-        patient: bool = False,
     ) -> None:
         self.stage = open_live_stage(options.choice)
         self._options = options
         self._contracts = contracts
-        self._patient = patient
-        """What is late while calls fail is not overdue, as in histories."""
         self._first_break = FirstBreak(counts)
         self._stop = self._first_break.seen
         """A break that counts was seen, and --fail-fast is given; or the run is interrupted."""
@@ -319,7 +315,7 @@ class LiveRun:
         life.died_seq, life.started = played.died_seq, played.started
         if self._options.fail_fast:
             only = None if life.shared else life.acts[0].name
-            life.judged = whole, _ = judge(life.path, self._contracts, only, patient=self._patient)
+            life.judged = whole, _ = judge(life.path, self._contracts, only)
             self._first_break.look_at(shared_out(whole, life.owners, ())[0] if life.shared else whole)
         elif self._judging is not None:
             try:
@@ -365,7 +361,7 @@ class LiveRun:
     def _judged(self, name: str) -> tuple[Judged, str]:
         """The verdicts on a life of that name, and what failed in judging."""
         scenario = name if name in self._scenarios else None
-        return judge(self._folder / f"{name}.jsonl", self._contracts, scenario, patient=self._patient)
+        return judge(self._folder / f"{name}.jsonl", self._contracts, scenario)
 
     def _judged_beside(self, name: str) -> tuple[Judged, str]:
         """The same in a process of its own, for which no kubelet has to wait."""

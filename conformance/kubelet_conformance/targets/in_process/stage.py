@@ -127,6 +127,7 @@ class _Life:
             self._disk, self._url, self.recorder, self._settings.static_pod_path
         )
         self._lives = 0
+        self._target: Target | None = None
 
     def now(self) -> float:
         """Seconds since the start, rounded once for all that is at one moment."""
@@ -169,7 +170,7 @@ class _Life:
         kubelet = InProcessKubelet(
             partial(self._new_kubelet, tap, api), self.recorder, self._orders, in_turn(versions)
         )
-        target = Target(
+        target = self._target = Target(
             node_name=_NODE,
             wait_seconds_max=math.inf,
             recheck_seconds=None,
@@ -235,6 +236,7 @@ class _Life:
             exempt=exempt,
             configuration=configuration(self._settings),
             allocatable=allocatable(self._settings),
+            patient=self._target is not None and self._target.patient,
         )
 
 

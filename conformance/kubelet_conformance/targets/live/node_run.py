@@ -118,6 +118,7 @@ class Life:
         if around.fake is not None:
             self._servers = around.fake.servers(self._recorder, NODE)
             self._fake = around.fake.control(self._recorder, self._servers)
+        self._targets: list[Target] = []
         self._recheck_seconds = _RECHECK_SECONDS if around.fake is None else _RARE_RECHECK_SECONDS
 
     def now(self) -> float:
@@ -256,7 +257,7 @@ class Life:
         else:
             runtime = CriRuntimeControl(self._state, view, scope, spawn, around.private)
         manifests = ScopedManifests(self._node.manifests, scope, self._router, view, renamed=self._shared)
-        return Target(
+        target = Target(
             node_name=NODE,
             wait_seconds_max=act.wait_seconds_max,
             recheck_seconds=self._recheck_seconds,
@@ -270,6 +271,8 @@ class Life:
             sleep=self._clock.sleep,
             namespace=scope.namespace,
         )
+        self._targets.append(target)
+        return target
 
     async def _delete_pods(self, scope: Scope) -> None:
         """Delete the scenario's desired pods, and wait until nothing of them runs."""
@@ -342,6 +345,7 @@ class Life:
             seed=around.choice.seed,
             configuration=self._node.configuration,
             allocatable=self._node.allocatable,
+            patient=any(each.patient for each in self._targets),
         )
 
 

@@ -73,6 +73,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """It was cut out of a longer trace."""
     redacted: bool = False
     """Digests stand in the place of secrets."""
+    patient: bool = False
+    """Calls fail at any time: nothing is overdue while they do, or are held up."""
 
     def scenario_of(self, namespace: str) -> str | None:
         """The scenario that a namespace is of, where that is known."""
