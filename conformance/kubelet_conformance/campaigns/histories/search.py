@@ -66,10 +66,6 @@ class Found:
     tried: int
 
 
-class _BrokenError(Exception):
-    """Raised to Hypothesis when a history breaks what is sought."""
-
-
 @dataclass(slots=True)
 class _Search:
     """One chunk: what is sought is settled by the first history that breaks anything not known yet."""
@@ -80,25 +76,23 @@ class _Search:
     drawn: Callable[[PlayedHistory | None], None]
     played: list[History] = field(default_factory=list["History"])
     what: str = ""
-    best: PlayedHistory | None = None
 
-    def breaks(self, history: History) -> bool:
-        """Play a history that was drawn; whether it is the first to break something new.
+    def broke(self, history: History) -> PlayedHistory | None:
+        """Play a history that was drawn; what came of it if it broke something new.
 
         About one in seven is drawn again: Hypothesis knows its own choices, not what is made of them.
         """
-        if self.best is not None:
-            return history == self.best.history
         if history in self.played:
             self.drawn(None)
-            return False
+            return None
         self.played.append(history)
         played = self.play(history)
         self.drawn(played)
         new = [each for each in self.broken(played) if each not in self.known]
-        if new:
-            self.what, self.best = new[0], played
-        return bool(new)
+        if not new:
+            return None
+        self.what = new[0]
+        return played
 
     def first_to_break(self, histories: Sequence[History]) -> PlayedHistory | None:
         """The first of these that breaks what was found."""
@@ -163,22 +157,17 @@ def _by_the_seed_alone() -> Generator[None]:
         providers.CONSTANTS_CACHE.cache.clear()
 
 
-def _draw(chunk: Chunk, on_history: Callable[[History], None]) -> None:
-    """Draw the histories of a chunk, and pass on what `on_history` raises."""
+def drawn(chunk: Chunk) -> list[History]:
+    """The histories of a chunk, of which some may be equal."""
+    found: list[History] = []
 
     @seed(chunk.seed)
     def chance() -> Machine:
-        return Machine(on_history)
+        return Machine(found.append)
 
     with _by_the_seed_alone():
         # Any factory will do, says its docstring: a class anew for each chunk would be read anew, too.
         run_state_machine_as_test(cast("type[Machine]", chance), settings=_settings(chunk.size))
-
-
-def drawn(chunk: Chunk) -> list[History]:
-    """The histories of a chunk, of which some may be equal."""
-    found: list[History] = []
-    _draw(chunk, found.append)
     return found
 
 
@@ -225,19 +214,8 @@ def seek(  # noqa: PLR0913, PLR0917 - what is drawn, how it is played and judged
     """
     search = _Search(play, broken, known, drawn)
 
-    def on_history(history: History) -> None:
-        if search.breaks(history):
-            raise _BrokenError
-
-    try:
-        if novelty is None:
-            _draw(chunk, on_history)
-        else:
-            for each in histories_of(chunk, novelty):
-                on_history(each)
-    except _BrokenError:
-        if search.best is None:
-            raise
-        tries = _ENDLESS_SHRINKS_MAX if search.what == ENDLESS else SHRINKS_MAX
-        return Found(search.what, *shrunk(search.best, search.first_to_break, tries_max=tries))
-    return None
+    broke = next((each for each in map(search.broke, histories_of(chunk, novelty)) if each is not None), None)
+    if broke is None:
+        return None
+    tries = _ENDLESS_SHRINKS_MAX if search.what == ENDLESS else SHRINKS_MAX
+    return Found(search.what, *shrunk(broke, search.first_to_break, tries_max=tries))
