@@ -52,7 +52,7 @@ class Observer:
     async def until(
         self,
         holds: Callable[[], bool],
-        awaited: str,
+        awaited: str | Callable[[], str],
         *,
         within: float = LONG,
         contract: str = "",
@@ -60,13 +60,15 @@ class Observer:
     ) -> None:
         """Wait until `holds()` is true of what was observed, at most `within` seconds.
 
+        What is `awaited` may be put into words when the wait is over.
         With `contract`, the outcome is written as an `expect` record for the contract's judge. Raises
         WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
         """
         target = self.target
-        within = self._limit(within)
+        within = min(max(within, target.wait_seconds_min), target.wait_seconds_max)
         deadline = target.now() + within
         met = await self.reaches(holds, within)
+        awaited = awaited if isinstance(awaited, str) else awaited()
         if contract or not met:
             target.recorder.record(
                 "expect", contract=contract, awaited=awaited, by=round(deadline, 3), met=met
@@ -84,13 +86,9 @@ class Observer:
 
         It may take 1 s, or longer where the target's waits do. Raises WaitTimeoutError if anything is wrong.
         """
-        await self.reaches(lambda: not any(wrong()), self._limit(1))
-        found = list(wrong())
-        await self.until(lambda: not found, "; ".join([what, *found]), within=1, contract=contract)
-
-    def _limit(self, within: float) -> float:
-        """How long a wait of so many seconds takes at most on this target."""
-        return min(max(within, self.target.wait_seconds_min), self.target.wait_seconds_max)
+        await self.until(
+            lambda: not any(wrong()), lambda: "; ".join([what, *wrong()]), within=1, contract=contract
+        )
 
     def _wake(self, _: Seen) -> None:
         # Checked after the one who recorded has gone on: a condition may look at what the record is about.
