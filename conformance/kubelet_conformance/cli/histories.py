@@ -15,7 +15,7 @@ from kubelet_conformance.campaigns.histories.history import kept_in, read
 from kubelet_conformance.campaigns.histories.play import NOT_CONVERGED
 from kubelet_conformance.campaigns.histories.search import CHUNK
 from kubelet_conformance.campaigns.live_histories import LiveCampaign
-from kubelet_conformance.cli.selection import known_deviations
+from kubelet_conformance.cli.selection import known_deviations, refuse_real_runtime
 from kubelet_conformance.contract.applicability import USUAL_VERSION, is_required
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.definition import Contract
@@ -155,10 +155,7 @@ def _counts(options: Options, contracts: dict[str, Contract], what: str) -> bool
 
 def _options(given: dict[str, Any]) -> Options:
     options = replace(Options.given(given), scenarios=())
-    if options.choice.is_live and not options.choice.is_process:
-        raise click.ClickException(
-            "histories make the runtime misbehave: leave out --runtime, or choose a bug of the fake, bug:ID"
-        )
+    refuse_real_runtime(options.choice, "histories make")
     choice = resolved(options.choice)
     return replace(options, choice=replace(choice, kubernetes=choice.kubernetes or USUAL_VERSION))
 

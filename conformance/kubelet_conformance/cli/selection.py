@@ -8,6 +8,7 @@ from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.catalogue import UnknownContract, select
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.targets.choice import Choice
 
 
 def chosen(patterns: Iterable[str], every: Mapping[str, Contract], otherwise: str) -> list[Contract]:
@@ -27,6 +28,14 @@ def chosen(patterns: Iterable[str], every: Mapping[str, Contract], otherwise: st
             raise click.ClickException(f"{pattern}: {otherwise}")
         found |= judged
     return list((found or every).values())
+
+
+def refuse_real_runtime(choice: Choice, campaign: str) -> None:
+    """Raise ClickException for a runtime that does not do what the campaign makes it do."""
+    if choice.is_live and not choice.is_process:
+        raise click.ClickException(
+            f"{campaign} the runtime misbehave: leave out --runtime, or choose a bug of the fake, bug:ID"
+        )
 
 
 def known_deviations(path: str | None) -> Baseline | None:

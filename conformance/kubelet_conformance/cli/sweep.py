@@ -14,7 +14,7 @@ from kubelet_conformance.campaigns.live_sweep import LiveSweep
 from kubelet_conformance.campaigns.sweep.campaign import Sweep
 from kubelet_conformance.campaigns.sweep.plan import FaultPattern, Plan
 from kubelet_conformance.campaigns.sweep.play import Function, Swept, Undisturbed
-from kubelet_conformance.cli.selection import known_deviations
+from kubelet_conformance.cli.selection import known_deviations, refuse_real_runtime
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.checking import Check, Judged, Trace
 from kubelet_conformance.node import scenario_of
@@ -135,7 +135,7 @@ def _played(sweep: Sweep, commands: _Commands) -> PlayedRun:
         Scoring(options.strict, options.require_exercised),
         chosen=options.scenarios,
         shard=options.part,
-        left_out=sweep.left_out if isinstance(sweep, LiveSweep) else (),
+        left_out=sweep.left_out,
         plays=sweep.played,
     )
 
@@ -192,10 +192,7 @@ def _amount(sweep: Sweep) -> str:
 def _options(given: dict[str, Any]) -> Options:
     options = Options.given(given)
     choice = replace(options.choice, kubernetes=given["kubernetes"] or "")
-    if choice.is_live and not choice.is_process:
-        raise click.ClickException(
-            "a sweep makes the runtime misbehave: leave out --runtime, or choose a bug of the fake, bug:ID"
-        )
+    refuse_real_runtime(choice, "a sweep makes")
     return replace(options, choice=resolved(choice) if choice.is_live else choice)
 
 

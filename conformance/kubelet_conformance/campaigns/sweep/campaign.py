@@ -20,6 +20,7 @@ from kubelet_conformance.campaigns.sweep.play import (
 from kubelet_conformance.contract.checking import Check, Trace
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.plugin.worker_pool import Ahead
+from kubelet_conformance.run_record.model import LeftOut
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.targets.stage import processors
@@ -78,6 +79,11 @@ class Sweep:
             if not base.points and not base.failed:
                 raise NoCallsError(f"{base.scenario} makes no call at which a fault may come")
         self.every = self.plan.all_plays(base for base in bases if not base.failed)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The plays that are not applicable: none."""
+        return ()
 
     @property
     def plays(self) -> list[tuple[Undisturbed, Blow]]:
