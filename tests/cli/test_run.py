@@ -92,6 +92,7 @@ def test_scenario_is_judged_by_everything(run: Runs) -> None:
 
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown id": (("NOPE-1",), "there is no contract NOPE-1"),
+    "scenario for an id": (("probes.nothing_is_probed",), "scenarios are for --scenario"),
     "area": (("sandbox",), "there is no contract sandbox; did you mean 'SANDBOX-*'?"),
     "id without a judge": (("GATE-01",), "GATE-01"),
     "no such level": (("SANDBOX-02", "--level", "may"), "none of SANDBOX-02 is a MAY; leave out level"),

@@ -110,6 +110,7 @@ def test_parts_of_different_runs_are_refused(
     ended = in_process(capsys, "merge", "one", "other", "--output", "whole")
 
     assert (ended.code, ended.out, ended.err) == (2, "", f"error: {message}\n")
+    assert not Path("whole").exists()
     assert in_process(capsys, "merge", "one", "--output", "one").err.startswith(
         "error: one: is one of the records"
     )

@@ -110,11 +110,12 @@ def test_unfinished_record_has_what_is_over(
     assert "INCOMPLETE" in ended.out
 
 
-def test_record_of_xz_is_read(run: Runs, tmp_path: Path) -> None:
-    """A record that somebody packed by xz is read as one that we packed."""
+@pytest.mark.parametrize("place", [".", "record"])
+def test_record_that_somebody_packed_is_read(run: Runs, tmp_path: Path, place: str) -> None:
+    """A record that was packed by xz, or together with its folder, is read as one that we packed."""
     assert run("PROBE-10", "--record=record").code == 0
     with tarfile.open("record.tar.xz", "w:xz") as pack:
-        pack.add("record", ".")
+        pack.add("record", place)
 
     with opened("record.tar.xz") as record, opened("record") as unpacked:
         assert record.run == unpacked.run
@@ -138,6 +139,12 @@ def without_verdicts(path: Path) -> Path:
     return path
 
 
+def text_file(path: Path) -> Path:
+    """What is no pack at all."""
+    path.write_text("<testsuites/>")
+    return path
+
+
 def of_schema(path: Path, schema: int) -> Path:
     """A record of another schema."""
     path.mkdir()
@@ -151,6 +158,7 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
         "cannot be read: No such file or directory; name the folder",
     ),
     "folder of another tool": (lambda path: path.parent, "is no record: it has no run.json; name the folder"),
+    "file of another tool": (text_file, "is no packed record, or is cut off; name the folder"),
     "cut off": (lambda path: packed(path, '{"schema": 3, "contr'), "run.json: is no JSON, or is cut off"),
     "JSON of another tool": (
         lambda path: packed(path, '{"schema": 1}'),

@@ -99,7 +99,9 @@ class Options:
         try:
             ids = select(list(self.ids)) if self.ids else list(every)
         except UnknownContract as error:
-            raise OptionsError(f"{error}; `kubelet-conformance list` shows them all") from None
+            is_scenario = "." in error.name
+            remedy = "scenarios are for --scenario" if is_scenario else "`kubelet-conformance list` shows all"
+            raise OptionsError(f"{error}; {remedy}") from None
         known = [every[each] for each in ids if each in every]
         chosen = [each for each in known if self.level is None or each.level == self.level.upper()]
         if not known:

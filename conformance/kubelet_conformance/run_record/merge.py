@@ -14,13 +14,10 @@ from kubelet_conformance.run_record.results import finished
 from kubelet_conformance.run_record.writer import RecordError, RecordWriter
 
 
-def merged(parts: Sequence[Record], writer: RecordWriter, command: tuple[str, ...]) -> Run:
-    """The run of all parts; their traces and logs are copied to where the writer writes.
-
-    Raises RecordError for parts that are not of the same suite, kind and target.
-    """
-    _check_alike(parts)
-    missing = missing_parts(parts)
+def merged(
+    parts: Sequence[Record], missing: Sequence[str], writer: RecordWriter, command: tuple[str, ...]
+) -> Run:
+    """The run of all parts, without the `missing`; traces and logs are copied to where the writer writes."""
     taken: set[str] = set()
     runs = [_copied(part, writer, taken) for part in parts]
     whole = replace(joined_runs(runs), command=command, shard="")
@@ -28,7 +25,11 @@ def merged(parts: Sequence[Record], writer: RecordWriter, command: tuple[str, ..
 
 
 def missing_parts(parts: Sequence[Record]) -> list[str]:
-    """The parts that these leave out of the run that they are of, such as 2/5; raises for one given twice."""
+    """The parts that these leave out of the run that they are of, such as 2/5.
+
+    Raises RecordError for one given twice, and for parts that are not of the same suite, kind and target.
+    """
+    _check_alike(parts)
     given: dict[str, str] = {}
     for part in parts:
         shard = part.run.shard

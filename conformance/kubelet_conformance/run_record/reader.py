@@ -78,17 +78,24 @@ def _unpack(path: Path, name: str, folder: Path, wanted: set[str]) -> None:
         with tarfile.open(path) as pack:
             missing = set(wanted)
             for each in pack:
-                member = PurePosixPath(each.name)
+                member = _place(PurePosixPath(each.name))
                 is_ours = member.parts[:1] and (member.parts[0] in _PACK_PARTS or member.suffix == TRACE)
                 if is_ours and (not wanted or str(member) in wanted):
-                    pack.extract(each, folder, filter="data")
+                    pack.extract(each.replace(name=str(member), deep=False), folder, filter="data")
                     missing.discard(str(member))
                 if wanted and not missing:
                     break
     except OSError as error:
         raise RecordError(f"{name}: cannot be read: {error.strerror or error}; {_EXPECTED}") from None
-    except (tarfile.TarError, EOFError, zlib.error, LZMAError) as error:
-        raise RecordError(f"{name}: is no packed record, or is cut off: {error}; {_EXPECTED}") from None
+    except (tarfile.TarError, EOFError, zlib.error, LZMAError):
+        raise RecordError(f"{name}: is no packed record, or is cut off; {_EXPECTED}") from None
+
+
+def _place(member: PurePosixPath) -> PurePosixPath:
+    """Where a member of a pack belongs: somebody may have packed the folder, and not what is in it."""
+    first, inner = member.parts[:1], member.parts[1:]
+    is_below = bool(inner) and first[0] not in _PACK_PARTS and inner[0] in _PACK_PARTS
+    return PurePosixPath(*inner) if is_below else member
 
 
 def _read(folder: Path, name: str) -> Run:

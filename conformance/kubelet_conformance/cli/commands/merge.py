@@ -30,9 +30,10 @@ def merge(records: tuple[str, ...], output: str) -> int:
         raise RecordError(f"{output}: is one of the records to be joined; name another output")
     with ExitStack() as open_records:
         parts = [open_records.enter_context(opened(each)) for each in records]
+        missing = missing_parts(parts)
         with closing(RecordWriter(output)) as writer:
-            missing = missing_parts(parts)
-            whole = writer.finish(merged(parts, writer, ("kubelet-conformance", "merge", *records)))
+            command = ("kubelet-conformance", "merge", *records)
+            whole = writer.finish(merged(parts, missing, writer, command))
             if writer.problem:
                 complain(writer.problem)
                 return Exit.BAD_INPUT

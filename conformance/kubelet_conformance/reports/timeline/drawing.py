@@ -86,7 +86,7 @@ def pause_of(seconds: float, columns: str) -> str:
 def row_of(item: Item, columns: str) -> str:
     """The row of an item: its time, its record, the columns, and what happened in words."""
     mark = f"  breaks {' '.join(item.breaks)}" if item.breaks else ""
-    bad = "FAILED " if item.failed else ""
+    bad = "FAILED " if item.failed and item.what is not What.EVENT else ""
     return f"{item.t:10.3f} s  #{item.seq:<7} {columns}  {bad}{safe(item.text, _TEXT_CHARS)}{mark}"
 
 
