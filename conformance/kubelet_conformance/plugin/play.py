@@ -118,11 +118,11 @@ def classify_failure(cause: BaseException, report: str, function: Callable[..., 
     where = f"{Path(frames[0].filename).name}:{frames[0].lineno}: " if frames else ""
     if isinstance(cause, AssertionError):
         return f"{where}{cause or 'an assert failed'}", ""
-    what = f"{where}{type(cause).__name__}: {cause}"
     is_own = not function.__module__.startswith(_PACKAGE)
     if is_own and frames:
+        what = f"{where}{type(cause).__name__}: {cause}"
         return f"{what}\n{''.join(traceback.format_list(frames)).rstrip()}", ""
-    return "", f"{what}\n{report}"
+    return "", f"{where}{report}"
 
 
 def judge(

@@ -4,6 +4,7 @@ A control has all its methods from the start, and what a target does not overrid
 """
 
 # ruff: noqa: ARG002 - a default refuses whatever it is asked for
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -419,12 +420,17 @@ class Target:
     patient: bool = False
 
 
+def failure_report(error: BaseException) -> str:
+    """What went wrong in a line or more, then where it was raised: a traceback."""
+    return f"{type(error).__name__}: {error}\n{''.join(traceback.format_exception(error))}"
+
+
 class ScenarioError(Exception):
     """A scenario did not come to its end; `__cause__` is why.
 
     Attributes:
         trace: what was seen until then, a complete trace.
-        report: the cause with its traceback, for a report.
+        report: its `failure_report`.
     """
 
     def __init__(self, trace: bytes, report: str) -> None:

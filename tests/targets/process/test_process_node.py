@@ -31,13 +31,17 @@ from kubelet_reference.server.host.disk import OsDisk
 
 Json = dict[str, Any]
 SPEC: Json = {"containers": [{"name": "app", "image": "img:1", "command": ["run"]}]}
-#: A kubelet that answers /healthz, and ends when it is asked to unless it is stubborn.
+#: A kubelet that answers /healthz, and ends when it is asked to unless it is stubborn. A file may make it sick
+#: when it is started again.
 STUB = """
 import http.server, os, signal, subprocess, sys, threading
 class Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200); self.end_headers(); self.wfile.write(b"ok")
+        self.send_response(503 if sick else 200); self.end_headers(); self.wfile.write(b"ok")
     def log_message(self, *_): pass
+marks = [each for each in sys.argv if each.endswith("started-before")]
+sick = any(map(os.path.exists, marks))
+for each in marks: open(each, "w").close()
 if "stubborn" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if "parent" in sys.argv:
     child = subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"])
@@ -137,6 +141,21 @@ async def test_kubelet_that_does_not_start(tmp_path: Path, target: KubeletTarget
         assert said in str(caught.value)
         assert not running
         assert list(bench.folder.iterdir()) == []
+
+
+@on_loop
+async def test_kubelet_that_is_started_again_may_be_kept_from_being_ready(tmp_path: Path) -> None:
+    """A fault may hold it up, so that the scenario goes on, with what it expects."""
+    async with bench_in(tmp_path) as bench:
+        mark = str(tmp_path / "started-before")
+        async with bench.node(python(STUB, mark, start_seconds=2)) as node:
+            await node.kubelet.start()
+            await node.kubelet.stop()
+            await node.kubelet.start()
+            state = node.kubelet.running, await node.kubelet.healthy()
+
+        assert state == (True, False)
+        assert [each["op"] for each in bench.items("kubelet")] == ["started", "stopped", "started", "killed"]
 
 
 @on_loop

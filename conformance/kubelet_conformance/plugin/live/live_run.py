@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
@@ -36,7 +35,7 @@ from kubelet_conformance.run_record.model import LeftOut
 from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.run_record.record import LOGS
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
+from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target, failure_report
 from kubelet_conformance.targets.opening import open_live_stage
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife, processors
 from kubelet_conformance.trace.format.header import Header
@@ -301,9 +300,7 @@ class LiveRun:
             )
         except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
             life.error = error
-            life.ended = {
-                act.number: Ended(error, "".join(traceback.format_exception(error))) for act in life.acts
-            }
+            life.ended = {act.number: Ended(error, failure_report(error)) for act in life.acts}
             return
         if not played.trace:
             return

@@ -2,7 +2,6 @@
 
 import io
 import math
-import traceback
 from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,13 @@ from kubelet_bugs import Bug, find_bug
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
-from kubelet_conformance.targets.controls import MANIFEST_FOLDER, EndlessPlayError, ScenarioError, Target
+from kubelet_conformance.targets.controls import (
+    MANIFEST_FOLDER,
+    EndlessPlayError,
+    ScenarioError,
+    Target,
+    failure_report,
+)
 from kubelet_conformance.targets.in_process.api_server import (
     KubeletApi,
     RecordedApi,
@@ -94,7 +99,7 @@ class InProcessStage:
             error = caught
         life.recorder.write(file, life.header(name, exempt))
         if error is not None:
-            report = "".join(traceback.format_exception(error))
+            report = failure_report(error)
             raise ScenarioError(file.getvalue(), report) from error
         return file.getvalue()
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import io
-import traceback
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from kubelet_conformance.targets.controls import (
     NotPossibleError,
     RuntimeControl,
     Target,
+    failure_report,
 )
 from kubelet_conformance.targets.cri_endpoint import Endpoint
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
@@ -238,7 +238,7 @@ class Life:
                 await act.scenario(self._target(act, scope, view, actions.create_task))
         except Exception as error:  # noqa: BLE001 - whatever ends a scenario, the others go on
             first = _first(error)
-            outcome = Ended(first, "".join(traceback.format_exception(first)), self._latest_of_log(act))
+            outcome = Ended(first, failure_report(first), self._latest_of_log(act))
         if self._shared:
             await self._delete_pods(scope)
         self._router.close(view)

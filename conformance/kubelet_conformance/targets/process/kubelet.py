@@ -83,6 +83,8 @@ class ProcessKubelet(KubeletControl):
     async def start(self) -> None:
         """Start it and wait until it is ready.
 
+        One that is started again may be kept from that by a fault: it is waited for as long, and goes on.
+
         Raises:
             TargetError: It cannot be started, ended, or was not ready in time; the text has its last lines.
         """
@@ -101,6 +103,8 @@ class ProcessKubelet(KubeletControl):
             async with asyncio.timeout(self._target.start_seconds):
                 await self._until_ready(child)
         except TimeoutError:
+            if self._starts > 1:
+                return
             why = await self._unready()
             self._end("killed")
             seconds = f"{self._target.start_seconds:g} s"

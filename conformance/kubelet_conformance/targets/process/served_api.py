@@ -36,6 +36,7 @@ class ServedApi:
         self.world = recorded.world
         self._core.on_change.append(self._record_event)
         self._server = ApiServer(self._connection)
+        self._was_ready = False
 
     async def __aenter__(self) -> Self:
         """Listen on a free port."""
@@ -61,14 +62,18 @@ class ServedApi:
         return dict(at(node, "status", "allocatable") or {}) or None
 
     def missing(self) -> str:
-        """What a kubelet has not done yet to get pods, to follow "does not"; "" if it gets them."""
+        """What a kubelet has not done yet to get pods, to follow "does not"; "" if it gets them.
+
+        Its node has to be ready once: when it is started again, a fault of the runtime may forbid that.
+        """
         try:
             node = self._core.get("nodes", self._node_name, "")
         except ApiStatusError:
             return f"register node {self._node_name} at its API server: {self._why_unregistered()}"
         conditions = at(node, "status", "conditions") or ()
         ready = next((each for each in conditions if each["type"] == "Ready"), EMPTY)
-        if ready.get("status") == "True":
+        self._was_ready = self._was_ready or ready.get("status") == "True"
+        if self._was_ready:
             # Its other sources are there at once: what is in them would be seen long before the pods here.
             return "" if "pods" in self._connection.watched else "watch its pods at its API server"
         return f"report node {self._node_name} as ready: {ready.get('message', 'it says nothing')}"
