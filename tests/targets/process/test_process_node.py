@@ -31,8 +31,8 @@ from kubelet_reference.server.host.disk import OsDisk
 
 Json = dict[str, Any]
 SPEC: Json = {"containers": [{"name": "app", "image": "img:1", "command": ["run"]}]}
-#: A kubelet that answers /healthz, and ends when it is asked to unless it is stubborn. A file may make it sick
-#: when it is started again.
+#: A kubelet that answers /healthz, and ends when it is asked to unless it is stubborn. A file may make it
+#: sick when it is started again.
 STUB = """
 import http.server, os, signal, subprocess, sys, threading
 class Answers(http.server.BaseHTTPRequestHandler):
