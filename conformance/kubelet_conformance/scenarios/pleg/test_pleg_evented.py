@@ -1,6 +1,6 @@
 """The evented PLEG: the kubelet takes container events from the runtime instead of relisting."""
 
-from kubelet_conformance.node import Node, container, witness
+from kubelet_conformance.node import Node, container, exec_probe, witness
 
 GATES = {"EventedPLEG": True}
 SINCE = 1, 32
@@ -62,4 +62,17 @@ async def test_container_that_is_created_late_runs(node: Node) -> None:
     web.exit(code=1)
     node.runtime.reverse_events(2)
     await web.until_running("c1", attempt=1)
+    await node.wait(10)
+
+
+@witness("SIDECAR-19", kubernetes=SINCE, feature_gates=GATES)
+async def test_container_that_ends_while_a_sidecar_starts_again(node: Node) -> None:
+    """An event shows all containers: one that ends while a sidecar comes back leaves the pod Running."""
+    probe = exec_probe("x 0 0", initialDelaySeconds=4, periodSeconds=1)
+    sidecar = container("s1", "run", restartPolicy="Always", startupProbe=probe)
+    job = await node.run(container("c1"), container("c2"), init=(sidecar,), restart="OnFailure")
+    job.exit("s1", 1)
+    await job.until_running("s1", attempt=1)
+    await node.wait(1)
+    job.exit("c2", 0)
     await node.wait(10)
