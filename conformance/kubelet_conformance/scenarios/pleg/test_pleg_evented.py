@@ -68,7 +68,7 @@ async def test_container_that_is_created_late_runs(node: Node) -> None:
 @witness("SIDECAR-19", kubernetes=SINCE, feature_gates=GATES)
 async def test_container_that_ends_while_a_sidecar_starts_again(node: Node) -> None:
     """An event shows all containers: one that ends while a sidecar comes back leaves the pod Running."""
-    probe = exec_probe("x 0 0", initialDelaySeconds=4, periodSeconds=1)
+    probe = exec_probe("x 0 0", initialDelaySeconds=8, periodSeconds=1)
     sidecar = container("s1", "run", restartPolicy="Always", startupProbe=probe)
     job = await node.run(container("c1"), container("c2"), init=(sidecar,), restart="OnFailure")
     job.exit("s1", 1)
