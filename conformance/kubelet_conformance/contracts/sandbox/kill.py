@@ -1,5 +1,7 @@
 """SANDBOX: how a whole pod is killed, and what happens to its address."""
 
+import math
+
 from kubelet_conformance.contract import Answered, Container, Moment, Note, Pattern, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
@@ -203,11 +205,23 @@ class _Address(Note):
     reported: set[str] = set()
 
 
+class _FailedReading(Note):
+    """When the kubelet last read something of the runtime and failed."""
+
+    t: float = -math.inf
+
+
+@observer(on=failed("ListPodSandbox", "ListContainers", "ContainerStatus", "PodSandboxStatus"))
+def _reading_has_failed(m: Moment) -> None:
+    m.node.note(_FailedReading).t = m.t
+
+
 @contract("SANDBOX-20", on=status(), needs=(CRI, STATUS))
 def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod's status shows the IP that its sandbox was read with, and keeps it when that has stopped.
 
-    Only when every record has vanished is it dropped until the next sandbox was read.
+    Only when every record has vanished is it dropped until the next sandbox was read. A kubelet that failed
+    to read the pod after its sandbox had ended may have forgotten it.
     """
     if not pod.born or (pod.spec is not None and pod.spec.host_network):
         return None
@@ -221,7 +235,7 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
     if not status.pod_ip:
         stands = newest is not None and newest.state != "removed"
         followed = newest is not None and (newest is kept_by or newest.attempt > 0)
-        if old and stands and followed:
+        if old and stands and followed and not _may_be_forgotten(m, kept_by):
             return broken(f"podIP {old} is gone, and the pod still has a sandbox", pod.status_seq)
         return None
     memory.sandbox = newest
@@ -229,6 +243,16 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
         return broken(f"podIP is {status.pod_ip}, which no sandbox of the pod was read with")
     memory.reported = {status.pod_ip} | _addresses(standing(pod))
     return KEPT
+
+
+def _may_be_forgotten(m: Moment, sandbox: Sandbox | None) -> bool:
+    """Reading has failed since the sandbox of the address ended, so that it was not to be read again."""
+    if sandbox is None:
+        return False
+    ends = [each.call.t for each in sandbox.stops]
+    if sandbox.died_t is not None:
+        ends.append(sandbox.died_t)
+    return m.node.note(_FailedReading).t >= min(ends, default=math.inf)
 
 
 def _addresses(sandboxes: list[Sandbox]) -> set[str]:

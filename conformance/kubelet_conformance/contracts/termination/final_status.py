@@ -245,7 +245,7 @@ def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus) -> bool:
     if one is None:
         return False
     others = [each for each in pod.containers.get(one.name, ()) if each is not one]
-    if any(each.state != "removed" for each in others):
+    if any(each.state != "removed" and each.started_t is not None for each in others):
         return False
     looked_t = (one.started_t or m.t) + timing.TOGETHER
     return one.kind in {"init", "sidecar"} or pod.note(_Collected).since.get(one.name, 0.0) < looked_t
