@@ -56,7 +56,13 @@ _QUERIES = (
     *("ListImages", "Version", "RuntimeConfig"),
 )
 _CODES = ("INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+_WRITES = ("patch pods/status", "delete pods", "create pods")
+_READS = ("get pods", "get nodes", "list pods", "watch pods")
+_FAILURES = ("500", "503", "0")
+"""Statuses of HTTP; 0 is a refused connection."""
 _PROBES = (*(f"httpGet {path}" for path in PATHS), "tcpSocket *", "grpc *")
+_OF_WRITES = (Effect.BEFORE, Effect.AFTER, Effect.LOST_REPLY)
+"""What a late write brings has been overtaken, and nothing on the record says when it was asked for."""
 _OF_PROBES = (Effect.BEFORE, Effect.LOST_REPLY, Effect.NONE)
 _FAULTS_MAX = 2
 """So many faults stand at once at most: of what a kubelet owes under more, no source speaks."""
@@ -102,7 +108,10 @@ _disturbances = st.one_of(
 )
 
 
-_OF_WATCHES: tuple[Step, ...] = (ExpireWatch(), Outage(), DelayWatch(2.0), DelayWatch(20.0))
+_OF_WATCHES: tuple[Step, ...] = (
+    *(ExpireWatch(), Outage(), DelayWatch(2.0), DelayWatch(20.0)),
+    *(InjectFault("watch pods", Effect.AFTER, None, code=code) for code in ("500", "410")),
+)
 _RESTARTS: tuple[Step, ...] = (RestartRuntime(), Reboot())
 
 
@@ -211,6 +220,8 @@ _RULES: tuple[tuple[str, st.SearchStrategy[Step], _When], ...] = (
     # Calls or probes of the kubelet fail; the registry changes; watches and events are late or lost.
     ("set_fault_on_a_change", _faults(_CHANGES, _CODES, _EFFECTS), Machine.may_add_fault),
     ("set_fault_on_a_query", _faults(_QUERIES, _CODES, _EFFECTS), Machine.may_add_fault),
+    ("set_fault_on_a_write", _faults(_WRITES, ("409", *_FAILURES), _OF_WRITES), Machine.may_add_fault),
+    ("set_fault_on_a_read", _faults(_READS, _FAILURES, _EFFECTS), Machine.may_add_fault),
     ("set_fault_on_a_probe", _faults(_PROBES, ("",), _OF_PROBES), Machine.may_add_fault),
     ("publish", st.builds(Publish, st.sampled_from(IMAGES[1:]), st.booleans()), None),
     ("disturb_api", st.sampled_from(_OF_WATCHES), Machine.may_add_fault),

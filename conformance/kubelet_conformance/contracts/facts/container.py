@@ -18,13 +18,14 @@ from kubelet_conformance.contract.patterns import (
 )
 from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime, version_at
 from kubelet_conformance.contracts.facts.pod import (
+    CONTAINER_EVENT,
     FAULT,
     TERMINATION_ASKED,
     about,
     post_start_may_have_failed,
     to_run,
 )
-from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, is_hidden_by_event
+from kubelet_conformance.contracts.facts.sandbox import is_hidden_by_event
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, SAME_MOMENT
 from kubelet_conformance.contracts.tables.container import APPS, INITS, AppSeen, InitSeen
 from kubelet_conformance.trace.format import bodies
@@ -264,10 +265,25 @@ def recorded(pod: Pod, name: str) -> Container | None:
 
 def has_failed_init(pod: Pod) -> bool:
     """An init container has failed, and by the restart policy it is not run again: the pod ends."""
-    act = INITS.decide(InitSeen("exited", pod.restart_policy, failed=True))
-    return act == "end the pod" and any(
+    return _ends_pod_by_failure(pod.restart_policy) and any(
         failed_run(one) for one in pod.of_kind("init") if one is recorded(pod, one.name)
     )
+
+
+def _ends_pod_by_failure(policy: str) -> bool:
+    """An init container that fails is not run again under this policy."""
+    return INITS.decide(InitSeen("exited", policy, failed=True)) == "end the pod"
+
+
+def _fails_for_good(m: Moment) -> bool:
+    container = m.container
+    if m.pod is None or m.exit is None or container is None or container.kind != "init":
+        return False
+    return m.exit.code not in {0, None} and _ends_pod_by_failure(m.pod.restart_policy)
+
+
+INIT_FAILS: Pattern = exited().where(_fails_for_good)
+"""An init container fails and is not run again: the pod is over, whatever its sidecars are to do."""
 
 
 def failed_run(container: Container) -> bool:

@@ -44,6 +44,7 @@ from kubelet_conformance.trace.world.disruption import (
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_missed
 from kubelet_conformance.trace.world.resolve import full_name
+from kubelet_conformance.trace.world.runtime_reports import event_of
 
 
 def _deletes_a_pod(m: Moment) -> bool:
@@ -157,15 +158,27 @@ def was_seen_started(container: Container) -> bool:
     return container.seen_running or reported not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
 
 
+CONTAINER_EVENT = Pattern(frozenset({"message"}))
+"""A kubelet that receives this event knows the sandbox and the containers in it, and need not read them
+(pleg/evented.go).
+"""
+
+
 def end_is_read(container: Container) -> Pattern:
-    """The kubelet reads that this container has ended, or its record is gone."""
+    """The kubelet reads or receives that this container has ended, or its record is gone."""
 
     def shows(m: Moment) -> bool:
         record = m.response(bodies.ContainerStatusReply).status
         return record is None or record.state == "CONTAINER_EXITED"
 
+    def reports(m: Moment) -> bool:
+        event = event_of(m)
+        return event is not None and any(
+            each.id == container.id and each.state == "CONTAINER_EXITED" for each in event.containers_statuses
+        )
+
     read = done("ContainerStatus").where(about(container)).where(shows)
-    return read.either(happened("removed").where(about(container)))
+    return read.either(CONTAINER_EVENT.where(reports), happened("removed").where(about(container)))
 
 
 def is_on(name: str) -> Predicate:

@@ -16,7 +16,7 @@ from kubelet_conformance.contracts.facts.static_pod import has_come_back
 from kubelet_conformance.contracts.facts.status import REFUSED, carries_on
 
 _CALLED_OFF = containers.HELD_UP.either(containers.SIDECAR_ENDS)
-_SIDECAR_CALLED_OFF = containers.HELD_UP.either(LAST_END)
+_SIDECAR_CALLED_OFF = containers.HELD_UP.either(LAST_END, containers.INIT_FAILS)
 _BACK_OFF_MESSAGE = re.compile(
     r"back-off (?:(\d+)m)?(\d+)s restarting failed container=(\S+) pod=(\S+)_(\S+)\((\S+)\)"
 )
