@@ -213,11 +213,11 @@ def has_no_stored_status(pod: Pod) -> bool:
 def has_no_mirror(m: Moment, pod: Pod) -> bool:
     """The static pod's status can be written nowhere, and an ended pod gets no mirror (STATIC-12).
 
-    Its last mirror is gone, or it never got one, as the API server was away.
+    Its last mirror is gone, or it never got one, as the API server was away or requests to it failed.
     """
     if pod.static and not pod.mirror_uid:
-        run = pod.sandbox.run if pod.sandbox is not None else None
-        return run is not None and kubelet_view(m).api_was_away(run.t)
+        run, view = pod.sandbox.run if pod.sandbox is not None else None, kubelet_view(m)
+        return run is not None and (view.api_was_away(run.t) or view.api_was_faulty(run.t))
     return pod.static and pod.mirror_uid == pod.note(_Life).gone_uid
 
 
