@@ -230,6 +230,20 @@ def test_sidecar_goes_with_a_pod_that_is_over(s: TraceBuilder, first: str, code:
     s.wait(60).stop_here()
 
 
+@detects("BACKOFF-02", if_right=Verdict.NOT_EXERCISED, policy=("Never", "OnFailure"))
+def test_sidecar_goes_with_a_pod_whose_init_container_failed(s: TraceBuilder, policy: str) -> None:
+    """BACKOFF-02: a sidecar is not made again where an init container has failed for good, soon after."""
+    sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
+    init = [sidecar, {"name": "i2", "image": "img:1"}]
+    web, sandbox = pod(s, initContainers=init, restartPolicy=policy)
+    s.wait(1).exited(s.run_container(web, sandbox, "s1"), 1)
+    s1 = s.run_container(web, sandbox, "s1", attempt=1)
+    i2 = s.run_container(web, sandbox, "i2")
+    s.wait(5).exited(s1, 1)
+    s.wait(1).exited(i2, 1)
+    s.wait(60).stop_here()
+
+
 @detects("BACKOFF-05", if_right=Verdict.NOT_EXERCISED, failed=(True, False))
 def test_image_that_another_could_not_pull_is_not_owed(s: TraceBuilder, *, failed: bool) -> None:
     """BACKOFF-05: the back-off of a pull is by the pod and the image, whichever container it was for."""
