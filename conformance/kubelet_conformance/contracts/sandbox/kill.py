@@ -190,6 +190,8 @@ def kill_with_a_failure_is_repeated(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
     since = before[-1] if before else 0.0
     if pod.termination is None:
         since = max(since, sandbox.died_t or 0.0)  # Before its sandbox died a container was stopped alone.
+    # And so was one before another was made in it.
+    since = max([since, *(one.created_t or 0.0 for one in sandbox.containers.values())])
     last = [stops[-1] for one in sandbox.containers.values() if (stops := stops_of_its_pod(one))]
     if m.call.t - max((stop.end_t or m.call.t for stop in last), default=0.0) > TOGETHER:
         return None  # Those were stopped alone, such as for a hook that failed.

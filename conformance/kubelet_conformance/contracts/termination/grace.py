@@ -218,8 +218,13 @@ def grace_only_shrinks(m: Moment, pod: Pod) -> Findings:
     asked = [one for one in pod.note(_Graces).asked if one[0] > 0]
     if len({grace for grace, _, _ in asked}) < 2 or pod.spec is None:  # noqa: PLR2004 - several
         return None
-    # A grace that was asked for just now may come too late for a kill that has begun.
-    received = [one for one in asked if m.t - informed_by(m, one[2]) > API_POLL]
+    wait = kills.wait_before_stop(m)
+    if not wait.is_certain:
+        return None
+    # A grace that was asked for when the kill began, or later, may come too late for it.
+    received = [one for one in asked if m.t - wait.seconds - informed_by(m, one[2]) > API_POLL]
+    if not received and _fits_another_reason(m):
+        return None
     least, seq, _ = min(received) if received else max(asked)
     if _timeout(m) > max(least, MINIMUM_GRACE):
         return broken(f"expected at most {least} s, got {_timeout(m)}", seq)
