@@ -88,6 +88,9 @@ def a_record(
         message=message,
         image="sha256:img",
         image_ref="sha256:ref",
+        image_id="",
+        actuated=None,
+        stop_signal="",
     )
 
 

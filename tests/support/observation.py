@@ -4,16 +4,11 @@ from typing import Any
 
 import grpc
 import msgspec
+from decisions_bench import a_record
 from lightkube.models.core_v1 import Pod, PodStatus
+from msgspec.structs import replace
 
-from kubelet_reference.api.records import (
-    ContainerRecord,
-    ContainerState,
-    ListedPod,
-    ListedRecord,
-    PodRecords,
-    SandboxRecord,
-)
+from kubelet_reference.api.records import ContainerState, ListedPod, ListedRecord, PodRecords, SandboxRecord
 from kubelet_reference.cri.runtime_reader import RuntimeReader
 from kubelet_reference.util.clock import LoopClock
 
@@ -46,11 +41,14 @@ def records(pod: ListedPod, *, ips: tuple[str, ...] = ()) -> PodRecords:
         pod.namespace,
         ips=ips,
         sandboxes=tuple(
-            SandboxRecord(s.id, 0, s.created_at, ready=s.state is ContainerState.RUNNING)
+            SandboxRecord(
+                s.id, 0, s.created_at, ready=s.state is ContainerState.RUNNING, host_network=False, ips=()
+            )
             for s in pod.sandboxes
         ),
         containers=tuple(
-            ContainerRecord(c.id, c.name, c.state, 0, 0, "", c.created_at) for c in pod.containers
+            replace(a_record(c.name, c.state), id=c.id, hash="", created_at=c.created_at)
+            for c in pod.containers
         ),
     )
 
@@ -77,7 +75,7 @@ class ScriptedRuntime(RuntimeReader):
         self.calls.append(uid)
         if uid in self.errors:
             raise self.errors[uid]
-        found = next((pod for pod in self.pods if pod.uid == uid), ListedPod(uid, name, namespace))
+        found = next((pod for pod in self.pods if pod.uid == uid), ListedPod(uid, name, namespace, (), ()))
         return records(found, ips=self.ips.get(uid, ()))
 
 

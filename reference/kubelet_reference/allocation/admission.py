@@ -132,7 +132,7 @@ class Candidate:
     settings: Settings
     node: Node | None
     behaviour: Behaviour
-    node_pressure: NodePressure = NodePressure()
+    node_pressure: NodePressure
 
     @cached_property
     def taken(self) -> Sequence[Demand]:

@@ -41,16 +41,16 @@ class ContainerRecord(msgspec.Struct, frozen=True):
     restart_count: int
     hash: str
     created_at: int
-    started_at: int = 0
-    finished_at: int = 0
-    exit_code: int = 0
-    reason: str = ""
-    message: str = ""
-    image: str = ""
-    image_ref: str = ""
-    image_id: str = ""
-    actuated: ActuatedResources | None = None
-    stop_signal: str = ""
+    started_at: int
+    finished_at: int
+    exit_code: int
+    reason: str
+    message: str
+    image: str
+    image_ref: str
+    image_id: str
+    actuated: ActuatedResources | None
+    stop_signal: str
 
     @property
     def is_running(self) -> bool:
@@ -70,8 +70,8 @@ class SandboxRecord(msgspec.Struct, frozen=True):
     attempt: int
     created_at: int
     ready: bool
-    host_network: bool = False
-    ips: tuple[str, ...] | None = ()
+    host_network: bool
+    ips: tuple[str, ...] | None
 
 
 class PodRecords(msgspec.Struct, frozen=True):
@@ -115,8 +115,8 @@ class ListedPod(msgspec.Struct, frozen=True):
     uid: str
     name: str
     namespace: str
-    sandboxes: tuple[ListedRecord, ...] = ()
-    containers: tuple[ListedRecord, ...] = ()
+    sandboxes: tuple[ListedRecord, ...]
+    containers: tuple[ListedRecord, ...]
 
 
 def ips_of(sandbox: SandboxRecord) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from lightkube.models.core_v1 import Pod
 
@@ -19,12 +19,6 @@ class PodManager:
     def __init__(self) -> None:
         self._wanted = _Register()
         self._mirrors = _Register()
-
-    def set_pods(self, wanted: Iterable[Pod]) -> None:
-        """These, mirror pods among them, are all there is."""
-        self._wanted, self._mirrors = _Register(), _Register()
-        for pod in wanted:
-            self.add(pod)
 
     def add(self, pod: Pod) -> None:
         """Take a pod or a mirror pod in, or its new version."""
@@ -45,10 +39,6 @@ class PodManager:
     def by_uid(self, uid: str) -> Pod | None:
         """The desired pod of that UID; not a mirror pod."""
         return self._wanted.by_uid.get(uid)
-
-    def by_full_name(self, full_name: str) -> Pod | None:
-        """The desired pod of that full name, "web_default"; not a mirror pod."""
-        return self._wanted.by_full_name.get(full_name)
 
     def mirror_of(self, pod: Pod) -> Pod | None:
         """The mirror pod of a static pod, once it exists."""

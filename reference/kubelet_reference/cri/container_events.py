@@ -32,7 +32,7 @@ class ContainerEvent(msgspec.Struct, frozen=True):
     record_id: str
     created_at: int
     sandbox: SandboxRecord
-    containers: tuple[ContainerRecord, ...] = ()
+    containers: tuple[ContainerRecord, ...]
 
     @property
     def sandbox_is_gone(self) -> bool:

@@ -36,7 +36,7 @@ class KnownImage:
     size: int
     pinned: bool
     first_seen: float
-    last_used: float = -math.inf
+    last_used: float
 
 
 def bytes_to_free(disk: Amount, high: int, low: int) -> int:

@@ -46,10 +46,9 @@ class Throttle:
         now = self._clock.monotonic()
         self._left = min(self._burst, self._left + (now - self._since) * self._rate)
         self._since = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
+        accepted = self._left >= 1
+        self._left -= accepted
+        return accepted
 
 
 _KNOWN_PREFIXES = {

@@ -41,7 +41,7 @@ class ImageFacts:
     policy: str
     presence: Presence
     backing_off: bool
-    proven: bool = True
+    proven: bool
 
 
 ROWS = Table[ImageFacts, Row[ImageFacts, ImageStep]](

@@ -53,7 +53,7 @@ class KillOptions:
     `done` is set when nothing of the pod runs any more.
     """
 
-    grace_override: int | None = None
+    grace_override: int | None
     evict: bool = False
     status: Callable[[PodStatus], PodStatus] | None = None
     done: asyncio.Event | None = None

@@ -101,11 +101,11 @@ class StatusContext:
     behaviour: Behaviour
     reasons: ReasonCache
     update_statuses: Callable[[Pod, PodStatus], PodStatus]
-    node_ip: str = ""
-    runtime: Callable[[], str] = str
-    ending: Callable[[Pod], Ending | None] = lambda _: None
-    resize_refused: Callable[[Pod], Refusal | None] = lambda _: None
-    decisions: StatusDecisions = StatusDecisions()
+    node_ip: str
+    runtime: Callable[[], str]
+    ending: Callable[[Pod], Ending | None]
+    resize_refused: Callable[[Pod], Refusal | None]
+    decisions: StatusDecisions
 
 
 def generate_pod_status(

@@ -1,18 +1,10 @@
 """Names that become parts of paths: what pods and runtimes say may not lead out of the kubelet's folders."""
 
-import errno
 import posixpath
 
 
 class UnsafeNameError(OSError):
     """A name that would lead out of the folder in which its file belongs."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(errno.EINVAL, message)
-        self._message = message
-
-    def __str__(self) -> str:
-        return self._message
 
 
 def part_of_path(what: str, name: str) -> str:

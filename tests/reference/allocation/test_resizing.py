@@ -4,7 +4,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from decisions_bench import a_record
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
+from msgspec.structs import replace
 
 from kubelet_reference.allocation.admission import Demand
 from kubelet_reference.allocation.allocation_manager import DEFERRED, INFEASIBLE, Refusal, refusal
@@ -15,7 +17,7 @@ from kubelet_reference.allocation.resize_rules import (
     resource_changes,
 )
 from kubelet_reference.api import pods
-from kubelet_reference.api.records import ActuatedResources, ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.records import ActuatedResources, ContainerRecord, PodRecords
 from kubelet_reference.status.resize_status import with_resize
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -37,7 +39,7 @@ def pod(**resources: Any) -> Pod:
 
 def record(actuated: ActuatedResources | None) -> ContainerRecord:
     """A running container that has so much."""
-    return ContainerRecord("id", "c1", ContainerState.RUNNING, 0, 0, "", 1, actuated=actuated)
+    return replace(a_record(), actuated=actuated)
 
 
 def changes(wanted: Pod, actuated: ActuatedResources | None) -> list[str]:

@@ -116,13 +116,13 @@ def test_mirror_is_found_by_its_static_pod_and_never_listed() -> None:
     """The mirror stands for its static pod and is no pod of its own (CONFIG-15, STATIC-16)."""
     manager = PodManager()
     mirror = mirror_pod(a_pod("web-node-1", uid="api-1"), a_node())
-    manager.set_pods([STATIC, mirror, a_pod("other", uid="2")])
+    for pod in (STATIC, mirror, a_pod("other", uid="2")):
+        manager.add(pod)
 
     assert [pods.name(pod) for pod in manager.pods()] == ["web-node-1", "other"]
     assert manager.mirror_of(STATIC) is mirror
     assert manager.static_of(mirror) is STATIC
     assert manager.by_uid("api-1") is None
-    assert manager.by_full_name("web-node-1_default") is STATIC
     assert manager.orphaned_mirrors() == ()
 
 
@@ -130,7 +130,8 @@ def test_mirror_without_its_static_pod_is_an_orphan() -> None:
     """A static pod that goes leaves its mirror an orphan, even if an API pod has the name (STATIC-15)."""
     manager = PodManager()
     mirror = mirror_pod(a_pod("web-node-1", uid="api-1"), a_node())
-    manager.set_pods([STATIC, mirror])
+    manager.add(STATIC)
+    manager.add(mirror)
     manager.remove(STATIC)
     manager.add(a_pod("web-node-1", uid="api-2"))
 
@@ -141,9 +142,10 @@ def test_mirror_without_its_static_pod_is_an_orphan() -> None:
 def test_newer_pod_of_a_name_stays_when_the_older_goes() -> None:
     """Removing the old version of a static pod does not hide the new one."""
     manager = PodManager()
-    manager.set_pods([STATIC])
+    mirror = mirror_pod(a_pod("web-node-1", uid="api-1"), a_node())
+    manager.add(STATIC)
     manager.update(EDITED)
     manager.remove(STATIC)
 
-    assert manager.by_full_name("web-node-1_default") is EDITED
+    assert manager.static_of(mirror) is EDITED
     assert manager.pods() == (EDITED,)

@@ -49,7 +49,7 @@ NAMES = [
 @pytest.mark.parametrize(("policy", "presence", "backing_off", "step"), ROWS)
 def test_decision(policy: str, presence: Presence, *, backing_off: bool, step: ImageStep) -> None:
     """Policy, presence and back-off decide (IMAGE-02, IMAGE-06, IMAGE-07)."""
-    assert image_decision(ImageFacts(policy, presence, backing_off)) is step
+    assert image_decision(ImageFacts(policy, presence, backing_off, proven=True)) is step
 
 
 @pytest.mark.parametrize(("policy", "presence", "backing_off", "step"), UNPROVEN)
@@ -62,7 +62,9 @@ def test_image_that_is_not_for_this_pod(
 
 def test_every_row_decides_something() -> None:
     """No row of the table is hidden behind those above it."""
-    facts = [ImageFacts(policy, presence, backing_off) for policy, presence, backing_off, _ in ROWS]
+    facts = [
+        ImageFacts(policy, presence, backing_off, proven=True) for policy, presence, backing_off, _ in ROWS
+    ]
     deciding = {table.ROWS.row(each).name for each in facts}
 
     assert deciding == {row.name for row in table.ROWS}

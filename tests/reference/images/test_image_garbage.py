@@ -1,5 +1,6 @@
 """Which images go when the disk fills up."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -21,9 +22,9 @@ def test_room_that_is_needed(available: int, needed: int) -> None:
 
 def test_order_of_removal() -> None:
     """The image unused longest goes first; pinned, used and young ones stay (GC-12)."""
-    never = KnownImage("never", 10, pinned=False, first_seen=50)
+    never = KnownImage("never", 10, pinned=False, first_seen=50, last_used=-math.inf)
     used = replace(OLD, id="used", last_used=500)
-    young = KnownImage("young", 10, pinned=False, first_seen=450)
+    young = KnownImage("young", 10, pinned=False, first_seen=450, last_used=-math.inf)
     pinned = replace(OLD, id="pinned", pinned=True)
 
     found = removable([used, OLD, young, pinned, never], now=500, minimum_age=120)

@@ -1,5 +1,6 @@
 """The tables of sandboxes and apps as objects: every row decides, and what comes before it does so first."""
 
+from functools import partial
 from itertools import product
 
 import pytest
@@ -9,10 +10,13 @@ from kubelet_reference.api.restart_policy import RESTARTS, Last
 from kubelet_reference.kuberuntime.actions.pod_actions import NEW_SANDBOX, RUNNING, Next, Running, Stopped
 from kubelet_reference.kuberuntime.actions.sandbox_changed import SANDBOXES, Sandboxes
 
-READY = SandboxRecord("s1", 0, 1, ready=True, ips=("10.88.0.2",))
-DEAD = SandboxRecord("s0", 0, 0, ready=False)
-BARE = SandboxRecord("s1", 0, 1, ready=True)
+READY = SandboxRecord("s1", 0, 1, ready=True, host_network=False, ips=("10.88.0.2",))
+DEAD = SandboxRecord("s0", 0, 0, ready=False, host_network=False, ips=())
+BARE = SandboxRecord("s1", 0, 1, ready=True, host_network=False, ips=())
 EXITED = ContainerState.EXITED
+_running = partial(
+    Running, has_changed=False, liveness_failed=False, startup_failed=False, needs_restart_to_resize=False
+)
 #: Containers that each row decides about.
 LAST = {
     "B2": Last(None, deleting=True),
@@ -36,11 +40,11 @@ def test_each_row_of_containers_that_do_not_run_decides() -> None:
 def test_every_row_of_running_containers_decides() -> None:
     """Each reason alone stops a container, all together the first does, and none keeps it."""
     alone = [
-        RUNNING.row(Running(has_changed=True)),
-        RUNNING.row(Running(liveness_failed=True)),
-        RUNNING.row(Running(startup_failed=True)),
-        RUNNING.row(Running(needs_restart_to_resize=True)),
-        RUNNING.row(Running()),
+        RUNNING.row(_running(has_changed=True)),
+        RUNNING.row(_running(liveness_failed=True)),
+        RUNNING.row(_running(startup_failed=True)),
+        RUNNING.row(_running(needs_restart_to_resize=True)),
+        RUNNING.row(_running()),
     ]
 
     assert alone == list(RUNNING)

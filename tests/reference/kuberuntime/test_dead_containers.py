@@ -1,5 +1,7 @@
 """Which dead containers go in a round, and in which order."""
 
+from dataclasses import replace
+
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
@@ -7,6 +9,7 @@ from kubelet_reference.api import names
 from kubelet_reference.kuberuntime.container_gc.container_gc_rules import Limits, collectable_containers
 
 SECOND = 10**9
+USUAL = Limits(per_container=1, in_all=-1, minimum_age=0, now=0)
 
 
 def _container(
@@ -18,7 +21,7 @@ def _container(
     return cri.Container(id=f"{name}@{created}", labels=labels, created_at=created * SECOND, state=state)
 
 
-def _gone(*found: cri.Container, limits: Limits = Limits(), over: str = "") -> list[str]:  # noqa: B008 - it is frozen
+def _gone(*found: cri.Container, limits: Limits = USUAL, over: str = "") -> list[str]:
     return [one.id for one in collectable_containers(found, lambda uid: uid == over, limits)]
 
 
@@ -28,15 +31,15 @@ EVERY = (_container("a/c1", 1), _container("a/c1", 5), _container("b/c1", 2), _c
 @pytest.mark.parametrize(
     ("limits", "gone"),
     [
-        (Limits(), ["a/c1@1"]),
-        (Limits(per_container=0), ["a/c1@1", "a/c1@5", "b/c1@2", "b/c2@3"]),
-        (Limits(per_container=-1), []),
-        (Limits(in_all=3), ["a/c1@1"]),
-        (Limits(in_all=2), ["a/c1@1", "b/c1@2"]),
-        (Limits(in_all=0), ["a/c1@1", "b/c1@2", "b/c2@3", "a/c1@5"]),
-        (Limits(per_container=-1, in_all=3), ["a/c1@1"]),
-        (Limits(minimum_age=4, now=6 * SECOND), []),
-        (Limits(minimum_age=4, now=10 * SECOND), ["a/c1@1"]),
+        (USUAL, ["a/c1@1"]),
+        (replace(USUAL, per_container=0), ["a/c1@1", "a/c1@5", "b/c1@2", "b/c2@3"]),
+        (replace(USUAL, per_container=-1), []),
+        (replace(USUAL, in_all=3), ["a/c1@1"]),
+        (replace(USUAL, in_all=2), ["a/c1@1", "b/c1@2"]),
+        (replace(USUAL, in_all=0), ["a/c1@1", "b/c1@2", "b/c2@3", "a/c1@5"]),
+        (replace(USUAL, per_container=-1, in_all=3), ["a/c1@1"]),
+        (replace(USUAL, minimum_age=4, now=6 * SECOND), []),
+        (replace(USUAL, minimum_age=4, now=10 * SECOND), ["a/c1@1"]),
     ],
 )
 def test_limits(limits: Limits, gone: list[str]) -> None:

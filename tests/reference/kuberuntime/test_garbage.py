@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 from typing import Any
 
+from decisions_bench import a_record
 from lightkube.models.core_v1 import Pod
+from msgspec.structs import replace
 from on_loop import run_by
 from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
-from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.records import PodRecords
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover, superfluous
 from kubelet_reference.util.clock import LoopClock
 
@@ -119,7 +121,7 @@ async def test_failed_list(w: RuntimeWorld) -> None:
 def _records() -> PodRecords:
     states = {"a3": "RUNNING", "a2": "EXITED", "a1": "EXITED", "b1": "EXITED"}
     every = [
-        ContainerRecord(key, key[0], ContainerState(state), 0, 0, "", created_at=9 - number)
+        replace(a_record(key[0], state), id=key, created_at=9 - number)
         for number, (key, state) in enumerate(states.items())
     ]
     return PodRecords("u1", containers=tuple(every))

@@ -1,5 +1,7 @@
 """Which init container is next, and what comes of one that failed."""
 
+from functools import partial
+
 import pytest
 from decisions_bench import a_pod, a_record, actions, names, records
 
@@ -51,15 +53,25 @@ def test_row(
     assert (found.record.id if found.record else "") == decided_by
 
 
+_facts = partial(
+    InitFacts,
+    has_inits=True,
+    app_runs=False,
+    some_failed=False,
+    runs=False,
+    succeeded=False,
+    is_last=False,
+)
+
 #: Facts that each row decides, with all that the rows below it look at.
 FACTS = {
-    "I1": InitFacts(has_inits=False, app_runs=True),
-    "I2": InitFacts(app_runs=True, some_failed=True, succeeded=True, is_last=True),
-    "I3": InitFacts(some_failed=True, runs=True),
-    "I4": InitFacts(runs=True, is_last=True),
-    "I5": InitFacts(succeeded=True, is_last=True),
-    "I6": InitFacts(succeeded=True),
-    "I7": InitFacts(),
+    "I1": _facts(has_inits=False, app_runs=True),
+    "I2": _facts(app_runs=True, some_failed=True, succeeded=True, is_last=True),
+    "I3": _facts(some_failed=True, runs=True),
+    "I4": _facts(runs=True, is_last=True),
+    "I5": _facts(succeeded=True, is_last=True),
+    "I6": _facts(succeeded=True),
+    "I7": _facts(),
 }
 
 

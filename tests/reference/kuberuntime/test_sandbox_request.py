@@ -133,9 +133,9 @@ def test_resources(
 
 def test_ips() -> None:
     """Text that is no address gives no IPs at all, and only a ready newest sandbox gives any (SANDBOX-21)."""
-    good = SandboxRecord("s1", 0, 1, ready=True, ips=("10.0.0.1", "fd00::1"))
-    bad = SandboxRecord("s2", 0, 1, ready=True, ips=("10.0.0.1", "foo"))
-    dead = SandboxRecord("s3", 0, 1, ready=False, ips=("10.0.0.1",))
+    good = SandboxRecord("s1", 0, 1, ready=True, host_network=False, ips=("10.0.0.1", "fd00::1"))
+    bad = SandboxRecord("s2", 0, 1, ready=True, host_network=False, ips=("10.0.0.1", "foo"))
+    dead = SandboxRecord("s3", 0, 1, ready=False, host_network=False, ips=("10.0.0.1",))
 
     assert ips_of(good) == ("10.0.0.1", "fd00::1")
     assert ips_of(bad) == ()

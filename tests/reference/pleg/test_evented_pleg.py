@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import grpc
 import pytest
+from decisions_bench import a_record
+from msgspec.structs import replace
 from observation import START_NS, ScriptedRuntime, clock, failure, listed
 from on_loop import run_by
 
@@ -22,7 +24,7 @@ STATES = {CREATED: ContainerState.CREATED, STARTED: ContainerState.RUNNING}
 
 def container(name: str, state: ContainerState, *, made: int = 2) -> ContainerRecord:
     """A record of a container whose id is its name."""
-    return ContainerRecord(name, name, state, 0, 0, "", made)
+    return replace(a_record(name, state), id=name, hash="", created_at=made)
 
 
 def an_event(
@@ -37,7 +39,7 @@ def an_event(
         kind=kind,
         record_id=record_id,
         created_at=START_NS + int(at * 1e9),
-        sandbox=SandboxRecord(sandbox, 0, 1, ready=True, ips=("10.0.0.9",)),
+        sandbox=SandboxRecord(sandbox, 0, 1, ready=True, host_network=False, ips=("10.0.0.9",)),
         containers=tuple(container(name, ContainerState(state)) for name, state in records.items()),
     )
 
@@ -128,7 +130,7 @@ def test_event_tells_of_one_sandbox_only() -> None:
     """Records of the pod's other sandboxes stay, and what the sandbox has no more goes."""
     old = container("old", ContainerState.EXITED, made=0)
     gone = container("gone", ContainerState.EXITED)
-    sandboxes = (SandboxRecord("s0", 0, 0, ready=False),)
+    sandboxes = (SandboxRecord("s0", 0, 0, ready=False, host_network=False, ips=()),)
     known = PodRecords("u", sandboxes=sandboxes, containers=(gone, old))
     records = with_event(known, an_event(STARTED), {"gone"}.__contains__)
 

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from decisions_bench import a_record
 from lightkube.models.core_v1 import Pod, PodSpec
 from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_fakes.clock import run
-from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.sync_result import SyncResult
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 
-RUNNING = ContainerRecord("c1", "app", ContainerState.RUNNING, 0, 0, "hash", 1)
+RUNNING = a_record("app")
 NOTHING, SOMETHING = PodRecords("u1"), PodRecords("u1", containers=(RUNNING,))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
+from decisions_bench import a_record
 from lightkube.models.core_v1 import Container, Pod, PodIP, PodSpec, PodStatus, Volume
 from lightkube.models.meta_v1 import ObjectMeta
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from on_loop import in_virtual_time
 from kubelet_fakes.clock import run
 from kubelet_reference.api import names
 from kubelet_reference.api.events import Recorder
-from kubelet_reference.api.records import ContainerRecord, ContainerState, ListedPod, PodRecords
+from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, SyncResult
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import (
@@ -30,7 +31,7 @@ from kubelet_reference.util.ports import Disk, PodEvent
 from kubelet_reference.volumemanager import VolumesNotReady
 
 RECORDS = PodRecords("u1", "web", "default", ips=("10.0.0.9",))
-RUNNING = ContainerRecord("c1", "app", ContainerState.RUNNING, 0, 0, "hash", 1)
+RUNNING = a_record("app")
 
 
 @dataclass
@@ -358,7 +359,7 @@ def test_status_that_a_killer_changes() -> None:
 def test_pod_without_a_spec() -> None:
     """A pod that only the runtime knows is killed with 1 s, and nothing is said of it (WORK-24)."""
     world = Everything()
-    run(world.syncer().sync_terminating_runtime_pod(ListedPod("u1", "web", "default")))
+    run(world.syncer().sync_terminating_runtime_pod(ListedPod("u1", "web", "default", (), ())))
 
     assert world.steps == ["kill without a spec"]
     assert world.graces == [1]

@@ -158,7 +158,7 @@ async def test_first_create_is_no_restart(bench: Bench) -> None:
 @run_by(on_bench)
 async def test_pod_that_only_the_runtime_knows(bench: Bench) -> None:
     """An orphan is killed by what the runtime lists of it, then forgotten (WORK-24)."""
-    orphan = ListedPod("u9", "lost", "default")
+    orphan = ListedPod("u9", "lost", "default", (), ())
     bench.workers.update_pod(Update(UpdateKind.KILL, running=orphan))
     during = bench.workers.sync_known_pods([])
     await bench.let(1)
@@ -196,11 +196,11 @@ async def test_killers_are_released(bench: Bench) -> None:
     first, second = asyncio.Event(), asyncio.Event()
     bench.syncer.seconds["terminating"] = 5
     bench.tell(a_pod(), UpdateKind.CREATE)
-    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(done=first))
+    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(None, done=first))
     await bench.let(4)
     early = first.is_set()
     await bench.let(2)
-    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(done=second))
+    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(None, done=second))
 
     assert not early
     assert first.is_set()
@@ -213,7 +213,7 @@ async def test_evicted_pod_may_be_cleared_away(bench: Bench) -> None:
     bench.tell(a_pod(), UpdateKind.CREATE)
     bench.tell(a_pod("u2", "other"), UpdateKind.CREATE)
     await bench.let(1)
-    kill = KillOptions(evict=True, status=lambda status: status)
+    kill = KillOptions(None, evict=True, status=lambda status: status)
     bench.tell(a_pod(), UpdateKind.KILL, kill=kill)
     bench.tell(a_pod("u2", "other"), UpdateKind.KILL)
     await bench.let(1)

@@ -41,6 +41,7 @@ def generated(
         node_ip=node_ip,
         runtime=lambda: "fake",
         ending=lambda _: ending,
+        resize_refused=lambda _: None,
         decisions=decisions or StatusDecisions(),
     )
     before = a_status(stored) if stored is not None else None

@@ -37,12 +37,12 @@ class InitFacts(msgspec.Struct, frozen=True):
     says that no other comes after that one in the spec.
     """
 
-    has_inits: bool = True
-    app_runs: bool = False
-    some_failed: bool = False
-    runs: bool = False
-    succeeded: bool = False
-    is_last: bool = False
+    has_inits: bool
+    app_runs: bool
+    some_failed: bool
+    runs: bool
+    succeeded: bool
+    is_last: bool
 
 
 INIT_ROWS = Table[InitFacts, Row[InitFacts, InitStep]](

@@ -72,10 +72,10 @@ NEW_SANDBOX = Table[Stopped, Row[Stopped, Next]](
 class Running(msgspec.Struct, frozen=True):
     """What is known of a running container: whether it matches its spec, its probes, and its resources."""
 
-    has_changed: bool = False
-    liveness_failed: bool = False
-    startup_failed: bool = False
-    needs_restart_to_resize: bool = False
+    has_changed: bool
+    liveness_failed: bool
+    startup_failed: bool
+    needs_restart_to_resize: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ class Limits:
         now: the time of day, nanoseconds since the epoch.
     """
 
-    per_container: int = 1
-    in_all: int = -1
-    minimum_age: float = 0
-    now: int = 0
+    per_container: int
+    in_all: int
+    minimum_age: float
+    now: int
 
     def is_old(self, container: cri.Container) -> bool:
         """Whether the container is old enough to go."""
@@ -43,7 +43,7 @@ def limits_of(settings: Settings, now: int) -> Limits:
 def collectable_containers(
     containers: Iterable[cri.Container],
     may_go_entirely: Callable[[str], bool],
-    limits: Limits = Limits(),
+    limits: Limits,
 ) -> list[cri.Container]:
     """The containers to remove, in order: none that runs (GC-09), but those never started too (GC-08).
 
