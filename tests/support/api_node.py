@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from fixed_random import FixedRandom
 from kubelet_world import EPOCH_NS, MANIFESTS, NODE, READS, manifest
 
 from kubelet_fakes.api import ApiCore, Connection
@@ -18,7 +19,7 @@ from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.server.api_client.api_link import linked
 from kubelet_reference.server.api_client.kubeconfig import read_kubeconfig
 from kubelet_reference.server.api_client.node_object import NodeFacts
-from kubelet_reference.util.clock import FixedRandom, LoopClock
+from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import PodEvent, Ports
 from kubelet_reference.util.settings import Settings
 

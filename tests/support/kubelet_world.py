@@ -5,6 +5,8 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from fixed_random import FixedRandom
+
 from kubelet_conformance.targets.in_process.api_server import KubeletApi, RecordedApi
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import ApiCore
@@ -13,7 +15,7 @@ from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
-from kubelet_reference.util.clock import FixedRandom, LoopClock
+from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import PodEvent, Ports
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, cast
 
+from fixed_random import FixedRandom
 from lightkube.models.core_v1 import Pod
 
 from kubelet_fakes.clock import LoopClock, run
@@ -20,7 +21,6 @@ from kubelet_reference.cri.client import CriClient
 from kubelet_reference.kuberuntime.components import RuntimeDeps, RuntimeParts, build_runtime_side
 from kubelet_reference.kuberuntime.pod_files import PodFiles
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-from kubelet_reference.util.clock import FixedRandom
 from kubelet_reference.util.ports import ApiServer, HttpGet, NodeStats, PodEvent
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 from config_doubles import Events, SmallApi, a_pod
 from cri_api.v1 import api_pb2 as cri
+from fixed_random import FixedRandom
 from lightkube.models.core_v1 import ConfigMap, Pod, Secret
 
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.api import pods
 from kubelet_reference.kuberuntime.pod_files import PodFiles
-from kubelet_reference.util.clock import FixedRandom, LoopClock
+from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from fixed_random import FixedRandom
 from lightkube.models.core_v1 import Container, Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
 
@@ -18,7 +19,7 @@ from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import SyncFailed, Update, UpdateKind, Waits
 from kubelet_reference.pod_workers.worker_rules import Timing, WorkerRules, WorkerTools
 from kubelet_reference.pod_workers.worker_table import WorkerTable, worker_table
-from kubelet_reference.util.clock import FixedRandom, LoopClock
+from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import PodEvent
 from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.util.work_queue import WorkQueue

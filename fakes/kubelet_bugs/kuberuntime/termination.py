@@ -68,7 +68,7 @@ class NoGraceWhenRemoved(PodHandlers):
         dropped = list(gone)
         for pod in dropped:
             if not pods.is_mirror(pod) and self.may_remove():
-                kill = KillOptions(grace_override=0)
+                kill = KillOptions(0, evict=False)
                 self.workers.update_pod(Update(UpdateKind.KILL, pod, kill=kill))
         super().remove(dropped)
 

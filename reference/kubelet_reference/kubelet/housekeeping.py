@@ -184,7 +184,7 @@ class Housekeeping:
         """Kill what runs although no worker knows of it (WORK-24)."""
         for pod in running:
             if self.is_unknown(pod, known):
-                kill = KillOptions(grace_override=ORPHAN_GRACE_SECONDS)
+                kill = KillOptions(ORPHAN_GRACE_SECONDS, evict=False)
                 self.metrics.orphaned_runtime_pods.inc()
                 self.dispatch(Update(UpdateKind.KILL, running=pod, kill=kill), known)
 

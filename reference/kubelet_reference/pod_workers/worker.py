@@ -54,7 +54,7 @@ class KillOptions:
     """
 
     grace_override: int | None
-    evict: bool = False
+    evict: bool
     status: Callable[[PodStatus], PodStatus] | None = None
     done: asyncio.Event | None = None
 

@@ -201,8 +201,6 @@ ROWS: tuple[Row, ...] = (
 class WorkerTable:
     """The rows, indexed by state and event."""
 
-    __slots__ = ("_index", "rows")
-
     def __init__(self, rows: Iterable[Row] = ROWS) -> None:
         self.rows = tuple(rows)
         index: dict[tuple[State, Event], tuple[Row, ...]] = {}

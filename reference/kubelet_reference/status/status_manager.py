@@ -48,8 +48,6 @@ class Kept:
     pod: Pod
     status: PodStatus
     finished: bool
-    agreed: PodStatus | None = None
-    """The stored status that was found to need no write."""
 
 
 @dataclass(eq=False)
@@ -218,14 +216,9 @@ class StatusManager:
     def _is_due(self, uid: str, kept: Kept) -> bool:
         """Whether a status that was sent needs another write: others changed it, or its pod may go."""
         stored = self._in_api(uid, kept)
-        if stored is None or stored.status is None:
-            return False
-        if self._may_be_deleted(uid, stored, kept):
-            return True
-        if stored.status is not kept.agreed and self._patch(uid, stored, kept) is not None:
-            return True
-        kept.agreed = stored.status
-        return False
+        return stored is not None and (
+            self._may_be_deleted(uid, stored, kept) or self._patch(uid, stored, kept) is not None
+        )
 
     def _in_api(self, uid: str, kept: Kept) -> Pod | None:
         """The object that shows the pod in the API server: of a static pod that is its mirror (STATIC-16).

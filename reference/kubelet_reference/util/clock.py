@@ -46,30 +46,6 @@ def _wake(waking: Future[None]) -> None:
         waking.set_result(None)
 
 
-class FixedRandom:
-    """No chance at all: no jitter, always the first choice, names by number.
-
-    `prefix` keeps the tokens of two runs of a kubelet distinct.
-    """
-
-    def __init__(self, prefix: str = "t") -> None:
-        self._prefix = prefix
-        self._tokens = 0
-
-    def jitter(self, seconds: float, factor: float) -> float:  # noqa: ARG002 - the port's signature
-        """Exactly `seconds`."""
-        return seconds
-
-    def pick(self, count: int) -> int:  # noqa: ARG002 - the port's signature
-        """The first: 0."""
-        return 0
-
-    def token(self) -> str:
-        """The prefix and a running number."""
-        self._tokens += 1
-        return f"{self._prefix}{self._tokens}"
-
-
 class SeededRandom:
     """Chance that comes out the same for the same seed, whatever the Python version.
 
@@ -79,7 +55,8 @@ class SeededRandom:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._drawn = 0
-        self._tokens = FixedRandom(f"{self._draw():08x}-")
+        self._prefix = f"{self._draw():08x}"
+        self._tokens = 0
 
     def jitter(self, seconds: float, factor: float) -> float:
         """A duration from `seconds` up to `seconds * (1 + factor)`, the end excluded."""
@@ -91,7 +68,8 @@ class SeededRandom:
 
     def token(self) -> str:
         """A name that neither this seed nor, most likely, another gives twice."""
-        return self._tokens.token()
+        self._tokens += 1
+        return f"{self._prefix}-{self._tokens}"
 
     def _draw(self) -> int:
         """A whole number from 0 up to `_DRAWS`, the end excluded."""

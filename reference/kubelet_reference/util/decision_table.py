@@ -27,8 +27,6 @@ class Row(Generic[S, T]):
 class Table(Generic[S, R]):
     """The rows, all of one class."""
 
-    __slots__ = ("_rows",)
-
     def __init__(self, *rows: R) -> None:
         self._rows = rows
 

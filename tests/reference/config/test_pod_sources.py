@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from config_doubles import Events, SmallApi, a_node, a_pod, drained
+from fixed_random import FixedRandom
 from on_loop import in_virtual_time
 
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.config import ApiSource, FileSource, HttpSource, ManifestErrorReporter, Mux, Source
-from kubelet_reference.util.clock import FixedRandom
 from kubelet_reference.util.ports import ApiError, FetchError, WatchEvent
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

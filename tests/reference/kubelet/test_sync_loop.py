@@ -3,6 +3,7 @@
 import asyncio
 
 from cri_api.v1 import api_pb2 as cri
+from fixed_random import FixedRandom
 from kubelet_world import World, in_world, manifest
 from on_loop import in_virtual_time, run_by
 
@@ -12,7 +13,7 @@ from kubelet_reference.cri.errors import BadReply
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.kubelet.runtime_state import RuntimeState
 from kubelet_reference.kubelet.sync_loop import Inputs, SyncLoop
-from kubelet_reference.util.clock import FixedRandom, LoopClock
+from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import Random
 from kubelet_reference.util.versions import Behaviour
 

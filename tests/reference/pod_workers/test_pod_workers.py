@@ -48,7 +48,7 @@ async def test_each_way_into_termination(bench: Bench) -> None:
     bench.syncer.rounds.clear()
     bench.tell(a_pod("deleted", "deleted", deletion=7))
     bench.tell(a_pod("failed", "failed", phase="Failed"))
-    bench.tell(a_pod("killed", "killed"), UpdateKind.KILL, kill=KillOptions(grace_override=3))
+    bench.tell(a_pod("killed", "killed"), UpdateKind.KILL, kill=KillOptions(3, evict=False))
     await bench.let(1)
     bench.syncer.has_ended = True
     bench.tell(a_pod("ended", "ended"))
@@ -196,11 +196,11 @@ async def test_killers_are_released(bench: Bench) -> None:
     first, second = asyncio.Event(), asyncio.Event()
     bench.syncer.seconds["terminating"] = 5
     bench.tell(a_pod(), UpdateKind.CREATE)
-    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(None, done=first))
+    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(None, evict=False, done=first))
     await bench.let(4)
     early = first.is_set()
     await bench.let(2)
-    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(None, done=second))
+    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(None, evict=False, done=second))
 
     assert not early
     assert first.is_set()

@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
+from fixed_random import FixedRandom
 from on_loop import run_by
 from workers_bench import Bench, a_pod, on_bench
 
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, SyncResult
 from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, UpdateKind
 from kubelet_reference.pod_workers.worker_rules import Timing
-from kubelet_reference.util.clock import FixedRandom
 
 
 @pytest.mark.parametrize(

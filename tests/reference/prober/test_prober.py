@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from fixed_random import FixedRandom
 from lightkube.models.core_v1 import PodStatus
 from observation import clock, probed_pod, shown
 from on_loop import run_by
@@ -14,7 +15,6 @@ from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.prober.prober import ProbeTarget
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.worker import ProbeTools
-from kubelet_reference.util.clock import FixedRandom
 from kubelet_reference.util.versions import Behaviour
 
 LIVENESS, READINESS, STARTUP = ProbeKind

@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
+from fixed_random import FixedRandom
 
 from kubelet_fakes.clock import run
-from kubelet_reference.util.clock import FixedRandom, LoopClock, SeededRandom
+from kubelet_reference.util.clock import LoopClock, SeededRandom
 from kubelet_reference.util.ports import Random
 
 

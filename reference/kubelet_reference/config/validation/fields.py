@@ -52,7 +52,10 @@ def read_object(model: type[Struct], raw: object, place: FieldPath) -> JsonObjec
     for name, value in cast("dict[object, object]", raw).items():
         field = known.get(name) if isinstance(name, str) else None
         if field is None:
-            place.field(str(name)).wrong(_unknown(str(name), known))
+            close = get_close_matches(str(name), known, n=1)
+            place.field(str(name)).wrong(
+                f"unknown field, did you mean {close[0]}?" if close else "unknown field"
+            )
         elif value is not None and not (field.check and field.check.empty_is_absent and value == ""):
             clean[str(name)] = _read_field(field, value, place.field(str(name)))
     for name, field in known.items():
@@ -76,11 +79,6 @@ def _each(value: object, place: FieldPath) -> Iterable[tuple[object, FieldPath]]
     if not isinstance(value, list):
         return ((value, place),)
     return [(item, place.item(i)) for i, item in enumerate(cast("list[object]", value))]
-
-
-def _unknown(name: str, known: Mapping[str, _Field]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"unknown field, did you mean {close[0]}?" if close else "unknown field"
 
 
 @cache

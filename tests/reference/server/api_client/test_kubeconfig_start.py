@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from fixed_random import FixedRandom
 from kubelet_command import manifest, on_machine
 from kubelet_world import manifest as pod_object
 from on_loop import on_loop
@@ -15,7 +16,6 @@ from kubelet_reference.server.api_client.kubeconfig import read_kubeconfig
 from kubelet_reference.server.errors import BadInputError
 from kubelet_reference.server.host.event_log import LoggedEvents
 from kubelet_reference.server.host.system_clock import WallClock
-from kubelet_reference.util.clock import FixedRandom
 
 pytestmark = pytest.mark.slow
 NOWHERE = "http://127.0.0.1:9"

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from fixed_random import FixedRandom
 from on_loop import in_virtual_time
 
 from kubelet_reference.server.api_client.reflector import Reflector
-from kubelet_reference.util.clock import FixedRandom, LoopClock
+from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import ApiError
 
 Json = dict[str, Any]
