@@ -35,6 +35,8 @@ VERDICTS = {
     "SANDBOX-04": (Verdict.KEPT, Verdict.NOT_EXERCISED),
     "SANDBOX-05": (Verdict.NOT_EXERCISED, Verdict.BROKEN),
     "SANDBOX-06": (Verdict.KEPT, Verdict.KEPT),
+    # What is broken and then not exercised is not mended.
+    "SANDBOX-07": (Verdict.BROKEN, Verdict.NOT_EXERCISED),
 }
 BROKE = Proof(trace="traces/x.jsonl", seq=(1,), text="it is <b>|1`")
 PLAYED, BUG = "sidecar_end.sidecars_go_last_and_in_reverse", "bug:K8S-53727"
@@ -115,7 +117,7 @@ def test_what_is_worse_fails(
         "worse": ["SANDBOX-01", "SANDBOX-05", "a|b"],
         "better": ["SANDBOX-02"],
         "newly_exercised": ["SANDBOX-03"],
-        "no_longer_exercised": ["SANDBOX-04"],
+        "no_longer_exercised": ["SANDBOX-04", "SANDBOX-07"],
         "timing_shifted": ["shared", "a|b"],
     }
     assert same == {}
@@ -135,7 +137,7 @@ def test_markdown_is_for_a_pull_request(
     """What is worse is open, the rest folded; what a name or a sentence holds cannot end a cell."""
     report = in_process(capsys, "compare", *records, "--format", "markdown").out
 
-    assert report.startswith("# WORSE: 3 worse, 1 better, 1 newly exercised, 1 no longer exercised")
+    assert report.startswith("# WORSE: 3 worse, 1 better, 1 newly exercised, 2 no longer exercised")
     assert "## worse (3)\n\n|  | before | after | what happened |\n" in report
     assert "| `SANDBOX-01` | kept | broken | it is &lt;b>&#124;1\\` |\n" in report
     assert "| `a/b` | ended well | the kubelet ended by itself | it ended |\n" in report

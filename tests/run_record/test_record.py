@@ -206,6 +206,7 @@ def test_pack_that_is_cut_off_is_two(run: Runs, report: Report, tmp_path: Path) 
         (("--report", "json"), "--report json: write FORMAT=FILE"),
         (("--report", "json=folder.tar.gz"), "folder.tar.gz: is a folder; name a file for the report"),
         (("--report", "json=none/x"), "none/x: its folder does not exist"),
+        (("--report", "json=/proc/x"), "/proc/x: cannot be written: "),
     ],
 )
 def test_what_cannot_be_written_is_refused_before(

@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -77,10 +78,23 @@ def check_writable(output: str | None, *inputs: str) -> None:
         raise click.ClickException(f"{output}: is a folder; name a file for the report")
     if not path.parent.is_dir():
         raise click.ClickException(f"{output}: its folder does not exist; make it first")
+    if path.is_file() or not path.exists():  # a pipe or a device is written to as it is
+        check_folder(output)
     for each in inputs:
         with contextlib.suppress(OSError):
             if path.samefile(each):
                 raise click.ClickException(f"{output}: is an input too; name another file for the report")
+
+
+def check_folder(output: str) -> None:
+    """Refuse a file in a folder that takes no new file, such as one of a read-only disk."""
+    try:
+        with tempfile.TemporaryFile(dir=Path(output).parent):
+            pass
+    except OSError as error:
+        raise click.ClickException(
+            f"{output}: cannot be written: {error.strerror or error}; name a file in another folder"
+        ) from None
 
 
 def deliver(text: str, output: str | None, *, prints: bool = True) -> None:

@@ -30,9 +30,9 @@ class Changes:
 
     Attributes:
         worse: contracts that are broken now, and scenarios that end badly now.
-        better: contracts that were broken, and scenarios that ended badly.
+        better: contracts that were broken and are kept, and scenarios that ended badly.
         newly_exercised: contracts that are newly exercised, and kept.
-        no_longer_exercised: contracts that were exercised, and kept.
+        no_longer_exercised: contracts that were exercised; one that was broken is not mended by that.
         timing_shifted: scenarios that last longer or shorter, the largest shift first.
         scenarios: the scenarios that break something else, or end otherwise; those that are worse first.
     """
@@ -80,6 +80,8 @@ def changes_of(one: Run, other: Run) -> Changes:
 
 def kind_of(was: Verdict, now: Verdict) -> str:
     """The title of a change of a verdict; empty for one that says little."""
+    if now in _IDLE and was in _BAD:
+        return "no longer exercised"
     if (was in _BAD) != (now in _BAD):
         return "better" if was in _BAD else "worse"
     if was in _BAD or (was in _IDLE) == (now in _IDLE):

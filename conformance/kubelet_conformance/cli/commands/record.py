@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import sys
-import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.recording.pod_sources import PodsReadError
 from kubelet_conformance.recording.relay_process import tap
 from kubelet_conformance.recording.writer_process import source_of
-from kubelet_conformance.reports.output import check_writable, complain, deliver
+from kubelet_conformance.reports.output import check_folder, check_writable, complain, deliver
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.system_clock import monotonic_ns, system_time_ns
@@ -143,13 +142,7 @@ def _check_output(output: str) -> None:
         raise click.ClickException(f"{output}: is no plain file; name one for the trace")
     if not path.parent.is_dir():
         raise click.ClickException(f"{output}: its folder does not exist; make it first")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise click.ClickException(
-            f"{output}: cannot be written: {error.strerror or error}; name a file in another folder"
-        ) from None
+    check_folder(output)
 
 
 def _check_pods(pods: str | None) -> None:
