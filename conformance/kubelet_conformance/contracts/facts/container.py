@@ -12,20 +12,20 @@ from kubelet_conformance.contract.patterns import (
     event,
     exited,
     failed,
+    happened,
     pod_set,
     sandbox_died,
     status,
 )
 from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime, version_at
 from kubelet_conformance.contracts.facts.pod import (
-    CONTAINER_EVENT,
     FAULT,
     TERMINATION_ASKED,
     about,
     post_start_may_have_failed,
     to_run,
 )
-from kubelet_conformance.contracts.facts.sandbox import is_hidden_by_event
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, is_hidden_by_event
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, SAME_MOMENT
 from kubelet_conformance.contracts.tables.container import APPS, INITS, AppSeen, InitSeen
 from kubelet_conformance.trace.format import bodies
@@ -261,6 +261,23 @@ def recorded(pod: Pod, name: str) -> Container | None:
     """The newest instance of that name, if the runtime still has its record."""
     newest = pod.newest(name)
     return newest if newest is not None and newest.state != "removed" else None
+
+
+def end_is_read(container: Container) -> Pattern:
+    """The kubelet reads or receives that this container has ended, or its record is gone."""
+
+    def shows(m: Moment) -> bool:
+        record = m.response(bodies.ContainerStatusReply).status
+        return record is None or record.state == "CONTAINER_EXITED"
+
+    def reports(m: Moment) -> bool:
+        event = event_of(m)
+        return event is not None and any(
+            each.id == container.id and each.state == "CONTAINER_EXITED" for each in event.containers_statuses
+        )
+
+    read = done("ContainerStatus").where(about(container)).where(shows)
+    return read.either(CONTAINER_EVENT.where(reports), happened("removed").where(about(container)))
 
 
 def has_failed_init(pod: Pod) -> bool:

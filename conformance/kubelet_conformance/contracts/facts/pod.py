@@ -20,17 +20,7 @@ from kubelet_conformance.contract import (
     applicability,
 )
 from kubelet_conformance.contract.definition import answered
-from kubelet_conformance.contract.patterns import (
-    call,
-    deleted,
-    done,
-    event,
-    exited,
-    happened,
-    pod_set,
-    pod_unset,
-    status,
-)
+from kubelet_conformance.contract.patterns import call, deleted, event, exited, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts.timing import FILE_POLL
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.trace.format import bodies
@@ -44,7 +34,6 @@ from kubelet_conformance.trace.world.disruption import (
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_missed
 from kubelet_conformance.trace.world.resolve import full_name
-from kubelet_conformance.trace.world.runtime_reports import event_of
 
 
 def _deletes_a_pod(m: Moment) -> bool:
@@ -156,29 +145,6 @@ def was_seen_started(container: Container) -> bool:
     """The runtime has reported the container as started, whatever it answered to StartContainer."""
     reported = container.record.state if container.record is not None else "CONTAINER_CREATED"
     return container.seen_running or reported not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
-
-
-CONTAINER_EVENT = Pattern(frozenset({"message"}))
-"""A kubelet that receives this event knows the sandbox and the containers in it, and need not read them
-(pleg/evented.go).
-"""
-
-
-def end_is_read(container: Container) -> Pattern:
-    """The kubelet reads or receives that this container has ended, or its record is gone."""
-
-    def shows(m: Moment) -> bool:
-        record = m.response(bodies.ContainerStatusReply).status
-        return record is None or record.state == "CONTAINER_EXITED"
-
-    def reports(m: Moment) -> bool:
-        event = event_of(m)
-        return event is not None and any(
-            each.id == container.id and each.state == "CONTAINER_EXITED" for each in event.containers_statuses
-        )
-
-    read = done("ContainerStatus").where(about(container)).where(shows)
-    return read.either(CONTAINER_EVENT.where(reports), happened("removed").where(about(container)))
 
 
 def is_on(name: str) -> Predicate:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from kubelet_conformance.contract import Container, Metadata, Moment, Node, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import call, done, failed, status
-from kubelet_conformance.contracts.facts.pod import CONTAINER_EVENT, TERMINATION_ASKED, may_be_unknown
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, may_be_unknown
 from kubelet_conformance.contracts.tables.table import Row, Table
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE
@@ -25,6 +25,10 @@ def _not_ready(m: Moment) -> bool:
 
 NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready))
 """The runtime says that it, or the pod network, is not ready."""
+CONTAINER_EVENT = Pattern(frozenset({"message"}))
+"""A kubelet that receives this event knows the sandbox and the containers in it, and need not read them
+(pleg/evented.go).
+"""
 FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal)
 """A terminal phase is written: the pod is rejected, evicted or done."""
 

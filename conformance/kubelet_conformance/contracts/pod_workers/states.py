@@ -30,7 +30,7 @@ from kubelet_conformance.contract.patterns import (
 )
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts import timing
-from kubelet_conformance.contracts.facts.container import REMAKING
+from kubelet_conformance.contracts.facts.container import REMAKING, end_is_read
 from kubelet_conformance.contracts.facts.kills import reasons, stopped_for_itself
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, is_dead_orphan
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
@@ -117,7 +117,7 @@ def _stops_of(pod: Pod, since_t: float) -> Iterator[Finding]:
         if not pods.believed_running(container) or pods.stop_asked(container, since_t) or container.stopping:
             continue
         goes_on = _GOES_ON.either(_KILL.where(_is_for_itself)).where(pods.of(pod))
-        called_off = pods.end_is_read(container).either(goes_on)
+        called_off = end_is_read(container).either(goes_on)
         yield answered(
             by=call("StopContainer", "ExecSync").where(pods.about(container)),
             # A folder or a URL may be read only then; a kubelet that has just started waits for all sources.

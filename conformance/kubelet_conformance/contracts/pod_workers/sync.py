@@ -10,8 +10,7 @@ from kubelet_conformance.contract.patterns import call, done, failed, sandbox_di
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
-from kubelet_conformance.contracts.facts.pod import CONTAINER_EVENT
-from kubelet_conformance.contracts.facts.sandbox import GONE, event_with, standing
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, GONE, event_with, standing
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.images.pull_policy import pulled_image
 from kubelet_conformance.trace.format.bodies import StatusReply

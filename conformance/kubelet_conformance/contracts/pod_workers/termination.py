@@ -10,6 +10,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, sin
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.container import end_is_read
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.timing import (
     CALL_TIMEOUT,
@@ -162,7 +163,7 @@ def worker_is_notified_by_housekeeping(m: Moment) -> Iterator[Finding]:
                 by=stop.where(_gives(grace)),
                 not_before=stop,
                 within=KUBELET_START + RETRY,
-                unless=pods.FAULT.either(pod_set().where(pods.of(pod)), pods.end_is_read(container)),
+                unless=pods.FAULT.either(pod_set().where(pods.of(pod)), end_is_read(container)),
                 whole_node=True,
                 text=f"container {container.name} of {pod.name} is stopped with a grace of {grace} s",
             )
@@ -306,9 +307,7 @@ def leftovers_of_an_ended_pod_are_stopped(m: Moment) -> Iterator[Finding]:
                 yield answered(
                     by=call("StopContainer").where(pods.about(container)),
                     within=KUBELET_START + RETRY,
-                    unless=pods.FAULT.either(
-                        exited().where(pods.about(container)), pods.end_is_read(container)
-                    ),
+                    unless=pods.FAULT.either(exited().where(pods.about(container)), end_is_read(container)),
                     whole_node=True,
                     text=f"container {container.name} of {pod.name}, which is {sent.phase}, is stopped",
                 )

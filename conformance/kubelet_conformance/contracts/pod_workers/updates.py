@@ -13,8 +13,7 @@ from kubelet_conformance.contract.patterns import call, done, event, failed, pod
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
-from kubelet_conformance.contracts.facts.pod import CONTAINER_EVENT
-from kubelet_conformance.contracts.facts.sandbox import FINISHED
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.images.pull_policy import pulled_image
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE

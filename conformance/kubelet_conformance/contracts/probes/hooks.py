@@ -252,7 +252,7 @@ def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> It
             yield answered(
                 by=PRE_STOP.where(pods.about(sibling)),
                 within=TOGETHER,
-                unless=pods.end_is_read(sibling),
+                unless=containers.end_is_read(sibling),
                 text=f"the preStop hook of {sibling.name} runs together with that of {container.name}",
             )
 

@@ -12,8 +12,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, status
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.pod import CONTAINER_EVENT
-from kubelet_conformance.contracts.facts.sandbox import is_address, reported_ips
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, is_address, reported_ips
 from kubelet_conformance.contracts.facts.static_pod import is_forgotten, status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, are_sampled, being_read
 from kubelet_conformance.contracts.facts.timing import REACTION

@@ -8,7 +8,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, failed, kubelet, listed_all, status
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.pod import CONTAINER_EVENT
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION, RELIST
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.sync_loop.pleg import lists_all_containers, lists_all_sandboxes

@@ -10,7 +10,7 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, 
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.container import last_read_as
+from kubelet_conformance.contracts.facts.container import end_is_read, last_read_as
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import runs_probe
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
@@ -130,7 +130,7 @@ def readiness_is_probed_to_the_end(m: Moment, pod: Pod, container: Container) ->
         within=probe.period_seconds + probe.initial_delay_seconds + probe.timeout_seconds + REACTION,
         unless=exited()
         .where(pods.about(container))
-        .either(pods.end_is_read(container), done("StopContainer").where(pods.of(pod))),
+        .either(end_is_read(container), done("StopContainer").where(pods.of(pod))),
         text=f"the readiness of {container.name} is probed while it is stopped",
     )
 
@@ -216,7 +216,7 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
                     by=call("StopContainer", "ExecSync").where(pods.about(container)).where(_ends_it),
                     within=KUBELET_START + RETRY,
                     unless=pods.FAULT.either(
-                        exited().where(pods.about(container)), pods.end_is_read(container), _FORCED
+                        exited().where(pods.about(container)), end_is_read(container), _FORCED
                     ),
                     not_before=deleted().where(pods.of(pod)),
                     whole_node=True,

@@ -7,7 +7,7 @@ from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.container import creation_of, stop_to_remake
+from kubelet_conformance.contracts.facts.container import creation_of, end_is_read, stop_to_remake
 from kubelet_conformance.contracts.facts.kills import (
     failing_probe,
     reasons,
@@ -180,7 +180,7 @@ def containers_are_stopped_together(m: Moment, pod: Pod, container: Container) -
         answered(
             by=call("StopContainer", "ExecSync").where(pods.about(sibling)),
             within=TOGETHER,
-            unless=pods.end_is_read(sibling),
+            unless=end_is_read(sibling),
             text=f"container {sibling.name} is stopped together with {container.name}",
         )
         for sibling in siblings
