@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from kubelet_conformance.cli.completion import contract_ids
 from kubelet_conformance.cli.options import (
     BASELINE,
     DEBUG,
@@ -44,6 +45,7 @@ from kubelet_conformance.trace.format.errors import TraceError
     "patterns",
     metavar="ID|GLOB",
     multiple=True,
+    shell_complete=contract_ids,
     help="Judge only by these contracts; may be repeated.",
 )
 @click.option(

@@ -12,6 +12,7 @@ from kubelet_conformance.campaigns.comparison.report import Compared, Report, co
 from kubelet_conformance.campaigns.comparison.sides import Side, open_side, play
 from kubelet_conformance.campaigns.comparison.verdicts import Changes, changes_of
 from kubelet_conformance.campaigns.snapshots.taking import scenarios_for
+from kubelet_conformance.cli.completion import scenario_names
 from kubelet_conformance.cli.options import DEBUG, OUTPUT, PLAYED_AS, SEED, OneOf, ending
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import check_writable, deliver
@@ -38,6 +39,7 @@ _CHANGED_MAX = 10
     "patterns",
     metavar="NAME|GLOB",
     multiple=True,
+    shell_complete=scenario_names,
     help="Compare what both do in these scenarios, step by step; may be repeated.  [default: in records of "
     "runs those that break something else or end otherwise, else all]",
 )

@@ -4,6 +4,7 @@ import click
 
 from kubelet_conformance.campaigns.code_paths import code_paths
 from kubelet_conformance.campaigns.shortest_witness import shortest_witness
+from kubelet_conformance.cli.completion import contract_ids
 from kubelet_conformance.cli.options import ending, reported
 from kubelet_conformance.contract.catalogue import UnknownContract
 from kubelet_conformance.contracts import every_contract
@@ -12,7 +13,7 @@ from kubelet_conformance.reports.output import check_writable, deliver_as
 
 
 @click.command(epilog=ending("explain SANDBOX-04", code_0="the contract was shown"))
-@click.argument("contract_id", metavar="ID")
+@click.argument("contract_id", metavar="ID", shell_complete=contract_ids)
 @reported
 def explain(*, contract_id: str, form: str, output: str | None) -> None:
     """Show one contract: its rule, source and versions, and the code of its judge, scenarios and bugs.

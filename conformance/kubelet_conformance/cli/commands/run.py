@@ -8,6 +8,7 @@ from typing import cast
 
 import click
 
+from kubelet_conformance.cli.completion import contract_ids, scenario_names
 from kubelet_conformance.cli.options import (
     BASELINE,
     KUBELET,
@@ -73,7 +74,7 @@ _OF_CAMPAIGNS = frozenset(
 
 
 @click.command(cls=_InGroups, epilog=judging("run 'SANDBOX-*' --kubernetes 1.30"))
-@click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
+@click.argument("contract", metavar="[ID|GLOB]...", nargs=-1, shell_complete=contract_ids)
 @KUBELET
 @click.option(
     "--then-kubelet",
@@ -104,6 +105,7 @@ _OF_CAMPAIGNS = frozenset(
     "--scenario",
     metavar="NAME|GLOB",
     multiple=True,
+    shell_complete=scenario_names,
     help="Run these scenarios, whatever they exercise; may be repeated.",
 )
 @click.option("--level", type=OneOf(["must", "should", "may"]), help="Judge only by contracts of this level.")

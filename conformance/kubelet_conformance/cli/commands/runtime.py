@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kubelet_conformance.cli.completion import contract_ids
 from kubelet_conformance.cli.options import DEBUG, OUTPUT, RECORD, VERBOSE, VERSION, Settings, judging, scored
 from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.cli.selection import chosen, known_deviations
@@ -35,7 +36,7 @@ _CONCURRENCY_MAX = 64
 
 @click.command(epilog=judging("runtime unix:///run/containerd/containerd.sock --image busybox:1.36"))
 @click.argument("target", metavar="TARGET")
-@click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
+@click.argument("contract", metavar="[ID|GLOB]...", nargs=-1, shell_complete=contract_ids)
 @click.option(
     "--image",
     default="img:1",

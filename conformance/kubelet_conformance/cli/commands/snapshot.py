@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kubelet_conformance.campaigns.snapshots.taking import Snapshot, scenarios_for, take, take_live
+from kubelet_conformance.cli.completion import scenario_names
 from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED, ending
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import complain
@@ -24,7 +25,7 @@ from kubelet_conformance.targets.choice import Choice
         code_3="a scenario did not come to its end; its file says why",
     )
 )
-@click.argument("names", metavar="[SCENARIO|GLOB]...", nargs=-1)
+@click.argument("names", metavar="[SCENARIO|GLOB]...", nargs=-1, shell_complete=scenario_names)
 @KUBELET
 @click.option(
     "--runtime",

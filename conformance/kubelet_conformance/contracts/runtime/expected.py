@@ -16,7 +16,7 @@ def expected(contract_id: str) -> Pattern:
 
 def as_expected(_: Moment, expect: Expect) -> Findings:
     """What is called did as the scenario expects."""
-    return KEPT if expect.met else broken(f"expected that {expect.awaited}")
+    return KEPT if expect.met else broken(f"it is not so that {expect.awaited}")
 
 
 @contract("CRI-32", on=expected("CRI-32"))
