@@ -285,7 +285,9 @@ def test_expectation_is_no_fact(tmp_path: Path, s: TraceBuilder) -> None:
     report = printed(checked(tmp_path / "t.jsonl", s, owed))
 
     assert "      expected: StopPodSandbox comes within 1 s\n" in report
-    assert re.search(r"happened: RunPodSandbox default/web .*; that had not come by #\d+\n", report)
+    assert re.search(
+        r"happened: RunPodSandbox default/web .*; what was expected had not come by #\d+\n", report
+    )
     assert re.search(r"when: 1 s after [\d.]+ s, #\d+\n", report)
 
 

@@ -89,6 +89,7 @@ class Answered(msgspec.Struct, frozen=True):
     not_before: Pattern | None
     text: str
     whole_node: bool
+    because: tuple[int, ...]
 
     @property
     def keys(self) -> frozenset[str]:
@@ -141,17 +142,19 @@ def answered(  # noqa: PLR0913 - each names one way an obligation can end
     unless: Pattern | None = None,
     not_before: Pattern | None = None,
     whole_node: bool = False,
+    because: tuple[int, ...] = (),
 ) -> Answered:
     """From here on `by` is owed, of the same pod unless `whole_node`.
 
     Kept when `by` comes; broken when `within` seconds pass or `not_before` comes first; dropped when
     `unless` comes, or the kubelet goes down. Still open at the end means not exercised. `text` says what
-    was owed. Raises ValueError for an obligation that nothing can break: without `within`, and with no
-    `not_before` or one that also keeps or excuses it.
+    was owed; `because` are earlier records (seq) that a break has to show. Raises ValueError for an
+    obligation that nothing can break: without `within`, and with no `not_before` or one that also keeps or
+    excuses it.
     """
     if within is None and (not_before is None or not_before is by or not_before is unless):
         raise ValueError(f"nothing can break this obligation, give it `within` or `not_before`: {text}")
-    return Answered(by, within, unless, not_before, text, whole_node)
+    return Answered(by, within, unless, not_before, text, whole_node, because)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

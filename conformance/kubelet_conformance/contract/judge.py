@@ -228,7 +228,8 @@ class Judge:
     def _not_met(
         self, clause: Clause, obligation: Obligation, seq: int, text: str, due: float | None
     ) -> None:
-        self._break(clause, (obligation.seq, seq), text, obligation.pod, due=due)
+        seqs = (*obligation.due.because, obligation.seq, seq)
+        self._break(clause, seqs, text, obligation.pod, since=obligation.seq, due=due)
 
     def _break(  # noqa: PLR0913 - what evidence has
         self,
@@ -237,6 +238,7 @@ class Judge:
         text: str,
         pod: Pod | None,
         *,
+        since: int | None = None,
         due: float | None = None,
         blamed: str | None = None,
     ) -> None:
@@ -244,7 +246,8 @@ class Judge:
             return
         outcome = self._outcome(clause.contract)
         scenario = blamed or self.world.header.scenario_of(pod.namespace if pod is not None else "")
-        if self._is_certain is not None and not self._is_certain(clause, min(seqs)):
+        begun = min(seqs) if since is None else since
+        if self._is_certain is not None and not self._is_certain(clause, begun):
             outcome.inconclusive += 1
             return
         outcome.breaks += 1

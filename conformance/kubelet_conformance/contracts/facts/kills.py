@@ -455,7 +455,7 @@ KILL_IS_REPORTED = event("Evicted", "Preempting", "TerminationByKubelet", "Deadl
 """The event of a kill by the kubelet's own decision."""
 
 
-def to_be_explained(m: Moment, text: str) -> Answered:
+def to_be_explained(m: Moment, text: str, *because: int) -> Answered:
     """A stop that nothing explains is wrong, unless a forced deletion or an event is recorded just after it.
 
     The kubelet sends the event of a preemption before it stops anything, and does not wait until it has
@@ -463,9 +463,9 @@ def to_be_explained(m: Moment, text: str) -> Answered:
     not killed it for good.
     """
     if events_may_be_missing(m):
-        return answered(by=pods.NOBODY, not_before=_GOES_ON, unless=GONE, text=text)
+        return answered(by=pods.NOBODY, not_before=_GOES_ON, unless=GONE, text=text, because=because)
     unless = pods.TERMINATION_ASKED.either(KILL_IS_REPORTED)
-    return answered(by=pods.NOBODY, within=API_POLL, unless=unless, text=text)
+    return answered(by=pods.NOBODY, within=API_POLL, unless=unless, text=text, because=because)
 
 
 def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:

@@ -135,13 +135,11 @@ def unready_container_lives_on(m: Moment) -> Findings:
 @unready_container_lives_on.clause("no-kill", on=call("StopContainer"))
 def readiness_kills_nobody(m: Moment, container: Container) -> Findings:
     """The container is not stopped for that result."""
-    if probes.runs_of(container, "readiness", m).published is not False:
+    readiness = probes.runs_of(container, "readiness", m)
+    if readiness.published is not False or not without_reason(m):
         return None
-    if not without_reason(m):
-        return None
-    return to_be_explained(
-        m, f"there is a reason to stop {container.name} beside its failing readiness probe"
-    )
+    text = f"there is a reason to stop {container.name} beside its failing readiness probe"
+    return to_be_explained(m, text, readiness.published_seq)
 
 
 def without_reason(m: Moment) -> bool:

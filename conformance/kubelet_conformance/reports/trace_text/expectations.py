@@ -14,7 +14,7 @@ def offending(proof: Proof) -> int:
     """The record with which it went wrong: where nothing came, the one after which it was expected."""
     if not proof.seq:
         return 0
-    return proof.seq[0] if proof.due is not None else proof.seq[-1]
+    return proof.seq[-2:][0] if proof.due is not None else proof.seq[-1]
 
 
 def expected(result: ContractResult, proof: Proof) -> str:
@@ -27,7 +27,7 @@ def expected(result: ContractResult, proof: Proof) -> str:
 def happened(proof: Proof, line: str) -> str:
     """What happened, as a sentence; `line` is the record with which it went wrong, in words."""
     if proof.due is not None:
-        return f"{line}; that had not come by #{max(proof.seq, default=0)}".removeprefix("; ")
+        return f"{line}; what was expected had not come by #{max(proof.seq, default=0)}".removeprefix("; ")
     if proof.text.endswith(_BEFORE):
         return f"{line or f'#{offending(proof)}'} came first"
     return proof.text
