@@ -233,7 +233,8 @@ def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
         return False
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     was_through = pods.at_its_end(pod) and all(one.exit and one.exit.t <= end for one in pod.of_kind("app"))
-    return dead or was_through or bool(kills.failing_probe(pod, container))
+    has_failed = bool(kills.failing_probe(pod, container)) or pods.post_start_may_have_failed(container)
+    return dead or was_through or has_failed
 
 
 class _Asked(Note):
