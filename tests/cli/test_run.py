@@ -66,7 +66,8 @@ def test_broken_is_one(run: Runs) -> None:
     assert "BROKEN  PROBE-10  MUST\n\n    in scenario probes.failing_readiness_never_kills\n" in ended.out
     assert "      clause: no-kill: The container is not stopped for that result.\n" in ended.out
     assert "    rule: A readiness probe that fails never gets its container killed.\n" in ended.out
-    assert re.search(r"\+0\.000 s +#\d+ StopContainer c1#0 .* of default/web, timeout 30 s", ended.out)
+    assert re.search(r"\+0\.000 s +#\d+ ExecSync c1#0 .* `x 1 0`, .*-> exit code 1", ended.out)
+    assert re.search(r"s +#\d+ StopContainer c1#0 .* of default/web, timeout 30 s", ended.out)
     assert f"    again: {AGAIN}\n" in ended.out
     assert run(*AGAIN.split()[2:]).out == ended.out
 

@@ -13,6 +13,7 @@ from recorder_command import recording
 
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.reader import Reader
+from kubelet_reference.util.clock import LoopClock
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +41,18 @@ def kinds(trace: Path) -> dict[str, int]:
     return found
 
 
+def so_far(trace: Path, kind: str) -> int:
+    """How many records of a kind it has while it grows."""
+    return trace.read_text(encoding="utf-8").count(f'"kind":"{kind}"')
+
+
+async def until_recorded(trace: Path, kind: str, count: int) -> None:
+    """Wait until the trace has so many records of a kind: the folder is read once a second."""
+    clock = LoopClock(0)
+    while so_far(trace, kind) < count:
+        await clock.sleep(0.05)
+
+
 @on_loop
 async def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
     """A static pod that comes and goes: calls and pod are in the trace, judged with nothing broken."""
@@ -50,10 +63,12 @@ async def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
             kubelet = await machine.start(f"--container-runtime-endpoint=unix://{tap}")
             machine.write("web.yaml", manifest("web", "run", terminationGracePeriodSeconds=1))
             await kubelet.until_running("web")
+            await until_recorded(trace, "pod", 1)
             stopped = asyncio.Event()
             machine.runtime.lies["StopPodSandbox"] = lambda _: stopped.set()
             (machine.manifests / "web.yaml").unlink()
             await stopped.wait()
+            await until_recorded(trace, "pod", 2)
             code = await recorder.end()
         made = kinds(trace)
 
