@@ -57,9 +57,10 @@ def restarts_on_failure(pod: Pod) -> bool:
 
 def has_own_rules(pod: Pod, container: AnyContainer, behaviour: Behaviour) -> bool:
     """Whether the container says itself when it is started again; what makes a sidecar does not count."""
+    if not behaviour.has_restart_rules or container.restartPolicy is None:
+        return False
     is_app = any(one.name == container.name for one in pods.containers(pod))
-    has_policy = container.restartPolicy is not None and (is_app or container.restartPolicy != pods.ALWAYS)
-    return behaviour.has_restart_rules and has_policy
+    return is_app or container.restartPolicy != pods.ALWAYS
 
 
 def policy_of(pod: Pod, container: AnyContainer, behaviour: Behaviour) -> str:
@@ -77,7 +78,10 @@ def rule_for(pod: Pod, container: AnyContainer, exit_code: int, behaviour: Behav
 
 def _fits(rule: ContainerRestartRule, exit_code: int) -> bool:
     codes = rule.exitCodes
-    return codes is not None and (exit_code in (codes.values or ())) is (codes.operator == "In")
+    if codes is None:
+        return False
+    is_named = exit_code in (codes.values or ())
+    return is_named if codes.operator == "In" else not is_named
 
 
 def restarts_after(pod: Pod, container: AnyContainer, exit_code: int, behaviour: Behaviour) -> bool:

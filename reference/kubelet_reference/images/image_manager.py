@@ -46,9 +46,10 @@ class Throttle:
         now = self._clock.monotonic()
         self._left = min(self._burst, self._left + (now - self._since) * self._rate)
         self._since = now
-        accepted = self._left >= 1
-        self._left -= accepted
-        return accepted
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
 
 
 _KNOWN_PREFIXES = {

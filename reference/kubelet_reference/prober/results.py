@@ -19,9 +19,15 @@ MARGIN_SECONDS = 10
 def kept_by_probe(kind: ProbeKind, pod: Pod, shown: ContainerStatus, began: float) -> bool:
     """Whether the API server says that this probe of this instance has succeeded for an earlier kubelet."""
     kept = kept_status(pod, shown, began)
-    return kept is not None and (
-        (kind is ProbeKind.READINESS and kept.ready) or (kind is ProbeKind.STARTUP and bool(kept.started))
-    )
+    if kept is None:
+        return False
+    match kind:
+        case ProbeKind.READINESS:
+            return kept.ready
+        case ProbeKind.STARTUP:
+            return bool(kept.started)
+        case ProbeKind.LIVENESS:
+            return False
 
 
 def kept_status(pod: Pod, shown: ContainerStatus, began: float) -> ContainerStatus | None:

@@ -104,9 +104,11 @@ def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool = Fa
 
 def begins_anew(pod: Pod, status: PodStatus, behaviour: Behaviour) -> bool:
     """Whether the last end of some container restarts the whole pod (RESTART-22, COND-10)."""
+    if not behaviour.restarts_all_containers:
+        return False
     every = (*(status.initContainerStatuses or ()), *(status.containerStatuses or ()))
     shown = {one.name: one for one in every}
-    return behaviour.restarts_all_containers and any(
+    return any(
         rule_for(pod, one, ended, behaviour) == RESTART_ALL
         for one in (*pods.init_containers(pod), *pods.containers(pod))
         if (ended := _exit_code(shown.get(one.name))) is not None

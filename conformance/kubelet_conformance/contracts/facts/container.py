@@ -233,11 +233,16 @@ def left_created_state(container: Container) -> Pattern:
         return m.container is container and reported is not None and reported.state != "CONTAINER_CREATED"
 
     def is_recorded(m: Moment) -> bool:
-        event = event_of(m)
-        states = {one.id: one.state for one in event.containers_statuses} if event is not None else {}
-        return states.get(container.id, "CONTAINER_CREATED") != "CONTAINER_CREATED"
+        return _state_in_event(m, container) not in {"", "CONTAINER_CREATED"}
 
     return done("ContainerStatus").where(fits).either(CONTAINER_EVENT.where(is_recorded))
+
+
+def _state_in_event(m: Moment, container: Container) -> str:
+    """The state in which this container event has the container; "" where it is not in it."""
+    event = event_of(m)
+    records = event.containers_statuses if event is not None else ()
+    return next((each.state for each in records if each.id == container.id), "")
 
 
 def removal_of(container: Container) -> Pattern:
@@ -271,10 +276,7 @@ def end_is_read(container: Container) -> Pattern:
         return record is None or record.state == "CONTAINER_EXITED"
 
     def reports(m: Moment) -> bool:
-        event = event_of(m)
-        return event is not None and any(
-            each.id == container.id and each.state == "CONTAINER_EXITED" for each in event.containers_statuses
-        )
+        return _state_in_event(m, container) == "CONTAINER_EXITED"
 
     read = done("ContainerStatus").where(about(container)).where(shows)
     return read.either(CONTAINER_EVENT.where(reports), happened("removed").where(about(container)))
