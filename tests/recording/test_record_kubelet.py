@@ -42,7 +42,9 @@ def kinds(trace: Path) -> dict[str, int]:
 
 
 def so_far(trace: Path, kind: str) -> int:
-    """How many records of a kind it has while it grows."""
+    """How many records of a kind it has while it grows; none before its writer has begun it."""
+    if not trace.exists():
+        return 0
     return trace.read_text(encoding="utf-8").count(f'"kind":"{kind}"')
 
 
