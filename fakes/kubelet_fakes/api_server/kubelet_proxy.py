@@ -19,8 +19,8 @@ _HOST = "127.0.0.1"
 """Where kubelets are, which are on this machine."""
 _STREAMS = {"exec": "exec", "attach": "attach", "portforward": "portForward"}
 _OF_PODS = frozenset({"log", *_STREAMS})
-_STREAM_OPTIONS = {"stdin": "input", "stdout": "output", "stderr": "error"}
-"""Options of a stream by the API's names, and by the kubelet's."""
+_STREAM_OPTIONS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+"""Options of a stream that are true or false, by the API's names, and by the kubelet's."""
 _OWN_HEADERS = frozenset({"authorization", "host"})
 _ERRORS = 400
 _CHUNK_BYTES = 1 << 16
@@ -72,12 +72,12 @@ def _kubelet_path(request: web.Request, about: Route, client: Client) -> tuple[s
     container = _container(request.query.get("container", ""), pod)
     if about.subresource == "log":
         return _with_query(f"/containerLogs/{place}/{container}", options), node
-    renamed = [
-        (_STREAM_OPTIONS.get(name, name), "1" if value == "true" else value)
+    asked = [
+        (_STREAM_OPTIONS[name], "1") if name in _STREAM_OPTIONS else (name, value)
         for name, value in options
-        if value != "false"
+        if name not in _STREAM_OPTIONS or value == "true"
     ]
-    return _with_query(f"/{about.subresource}/{place}/{container}", renamed), node
+    return _with_query(f"/{about.subresource}/{place}/{container}", asked), node
 
 
 def _with_query(path: str, options: list[tuple[str, str]]) -> str:

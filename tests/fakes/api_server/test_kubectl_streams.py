@@ -91,12 +91,12 @@ def _create_running(api: ServedApi, port: int) -> None:
 async def test_exec(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, speaks: str) -> None:
     """A command's output and exit code, a shell's, and what it cannot run."""
     async with running_pod(monkeypatch, tmp_path, speaks) as (kubectl, _, _):
-        said = await kubectl("exec", "web", "--", "echo", "hello")
+        said = await kubectl("exec", "web", "--", "echo", "hello", "true", "false")
         failed = await kubectl("exec", "web", "--", "x", "3", "0")
         shell = await kubectl("exec", "-i", "web", "--", "sh", stdin="echo one\nexit 5\n")
         quote = await kubectl("exec", "-i", "web", "--", "sh", stdin="echo 'one\n")
 
-    assert said == "hello"
+    assert said == "hello true false"
     assert failed == "out\ncommand terminated with exit code 3"
     assert shell == "one\ncommand terminated with exit code 5"
     assert "the shell cannot read this: No closing quotation" in quote
