@@ -228,5 +228,7 @@ def _defined(chain: list[Node]) -> tuple[str, ...]:
         if each.type in {"funcdef", "classdef"}:
             return (_name(each),)
         if each.type == "simple_stmt":
-            return tuple(one.get_code(include_prefix=False) for one in _children(each.children[0])[:1])
+            defined = _children(each.children[0])[:1]
+            names = [*defined, *(one for target in defined for one in _children(target))]
+            return tuple(one.value for one in names if one.type == "name")
     return ()

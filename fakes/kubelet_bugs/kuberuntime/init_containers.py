@@ -170,8 +170,8 @@ class InitsMayChange(ActionRules):
 class KeepsAll(RecordRemover):
     """Dead containers, those of init containers included, are left where they are."""
 
-    async def remove(self, container_id: str) -> bool:
-        return False
+    async def remove(self, container_id: str) -> None:
+        """Remove nothing."""
 
 
 @bug("MUT-INIT-15", breaks="INIT-15")

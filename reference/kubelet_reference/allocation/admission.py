@@ -17,7 +17,6 @@ from lightkube.models.core_v1 import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
-    PodSpec,
 )
 
 from kubelet_reference.api import pods
@@ -99,7 +98,8 @@ def demand_of(pod: Pod) -> Demand:
         beside = largest = 0
         for one in pods.init_containers(pod):
             largest = max(largest, beside + of(one))
-            beside += of(one) if pods.is_sidecar(one) else 0
+            if pods.is_sidecar(one):
+                beside += of(one)
         together = beside + sum(of(one) for one in pods.containers(pod))
         return max(together, largest) + amount(overhead.get(resource, "0"))
 
@@ -217,14 +217,18 @@ def room_for_a_pod(candidate: Candidate) -> Rejection | None:
 def room_for_cpu(candidate: Candidate) -> Rejection | None:
     """The CPU that all pods ask for fits the node."""
     wanted = candidate.demand.cpu_millicores
-    used = sum(demand.cpu_millicores for demand in candidate.taken) if wanted else 0
+    if not wanted:
+        return None
+    used = sum(demand.cpu_millicores for demand in candidate.taken)
     return _out_of("cpu", wanted, used, candidate.settings.cpu_millicores)
 
 
 def room_for_memory(candidate: Candidate) -> Rejection | None:
     """The memory that all pods ask for fits the node."""
     wanted = candidate.demand.memory_bytes
-    used = sum(demand.memory_bytes for demand in candidate.taken) if wanted else 0
+    if not wanted:
+        return None
+    used = sum(demand.memory_bytes for demand in candidate.taken)
     return _out_of("memory", wanted, used, candidate.settings.memory_bytes)
 
 
@@ -281,9 +285,6 @@ class Admission:
     behaviour: Behaviour = _USUAL
     node_pressure: Callable[[], NodePressure] = NodePressure
 
-    def __post_init__(self) -> None:
-        self._demands: dict[str, tuple[PodSpec, Demand]] = {}
-
     def admit(
         self, pod: Pod, others: Sequence[Pod], is_active: Callable[[Pod], bool] = lambda _: True
     ) -> Rejection | None:
@@ -294,7 +295,9 @@ class Admission:
         """
 
         def demands_of_others() -> list[Demand]:
-            return self._taken(filter(is_active, others), pods.uid(pod))
+            return [
+                demand_of(other) for other in others if pods.uid(other) != pods.uid(pod) and is_active(other)
+            ]
 
         candidate = Candidate(
             pod,
@@ -306,16 +309,6 @@ class Admission:
             self.node_pressure(),
         )
         return next(filter(None, (handler(candidate) for handler in self.handlers)), None)
-
-    def _taken(self, others: Iterable[Pod], own_uid: str) -> list[Demand]:
-        """The demand of each of the others; what is known from the last time is not reckoned again."""
-        known, self._demands = self._demands, {}
-        for other in others:
-            spec, uid = pods.spec(other), pods.uid(other)
-            if uid != own_uid:
-                last = known.get(uid)
-                self._demands[uid] = last if last and last[0] is spec else (spec, demand_of(other))
-        return [demand for _, demand in self._demands.values()]
 
 
 def fits_node(pod: Pod, node: Node) -> bool:
@@ -357,14 +350,12 @@ def _matches(requirement: NodeSelectorRequirement, values: Mapping[str, str]) ->
             return value is not None
         case "DoesNotExist":
             return value is None
-        case "Gt" | "Lt":
-            return _compare(requirement.operator, value, wanted)
         case _:
-            return False
+            return _compare(requirement.operator, value, wanted)
 
 
 def _compare(operator: str, value: str | None, wanted: list[str]) -> bool:
-    """Whether the label is a whole number above or below the one that is wanted."""
+    """Whether the label is a whole number above (Gt) or below (Lt) the one that is wanted."""
     try:
         [only] = wanted
         difference = int(str(value)) - int(only)

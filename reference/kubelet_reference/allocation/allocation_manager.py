@@ -160,13 +160,11 @@ def _quantities(resources: ResourceRequirements | None) -> Quantities:
 
 
 def _with(pod: Pod, held: Allocated) -> Pod:
-    containers = [_container_with(one, held.get(one.name)) for one in pods.containers(pod)]
+    containers = [_container_with(one, held.get(one.name, {})) for one in pods.containers(pod)]
     return replace(pod, spec=replace(pods.spec(pod), containers=containers))
 
 
-def _container_with(container: Container, held: Quantities | None) -> Container:
-    if held is None:
-        return container
+def _container_with(container: Container, held: Quantities) -> Container:
     resources = replace(
         container.resources or ResourceRequirements(),
         requests=held.get("requests"),

@@ -13,7 +13,7 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ActuatedResources, ContainerRecord
 from kubelet_reference.api.resources import CPU, MEMORY, container_resources
 
-_ANY_MEMORY = 1 << 40
+_ANY_MEMORY = 1
 """The node's memory, which only counts for the OOM score, and that is not changed."""
 _RESTART = "RestartContainer"
 

@@ -6,6 +6,9 @@ from ipaddress import ip_address
 
 import msgspec
 
+NANOSECONDS = 1_000_000_000
+"""Of a second; the runtime reports times in them."""
+
 
 class ContainerState(StrEnum):
     """The state of a container, in the words of the CRI."""

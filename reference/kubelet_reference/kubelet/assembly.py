@@ -266,7 +266,6 @@ class Assembly:
             workers=self.workers,
             activity=self.activity,
             statuses=self.statuses,
-            prober=self.prober,
             mirrors=self.mirrors,
             volumes=self.volumes,
             disk=ports.disk,

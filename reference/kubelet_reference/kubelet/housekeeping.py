@@ -28,7 +28,6 @@ from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.sync_pod import ORPHAN_GRACE_SECONDS
 from kubelet_reference.pod_workers.worker import KillOptions, KnownPod, Update, UpdateKind
 from kubelet_reference.pod_workers.worker_table import State
-from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.status.status_manager import StatusManager
 from kubelet_reference.util.ports import Cgroups, Clock, Disk
 from kubelet_reference.util.versions import Behaviour
@@ -52,7 +51,6 @@ class Housekeeping:
     workers: PodWorkers
     activity: PodActivity
     statuses: StatusManager
-    prober: Prober
     mirrors: MirrorClient
     volumes: Volumes
     disk: Disk
@@ -75,7 +73,6 @@ class Housekeeping:
         running = await self.list_running()
         if not self.behaviour.adopts_known_pods:
             self.kill_unknown(running, known)
-        self.stop_stray_probes(known)
         self.drop_orphan_statuses(wanted)
         self.remove_orphan_folders(wanted, running, known)
         await self.delete_orphan_mirrors()
@@ -90,11 +87,6 @@ class Housekeeping:
     def count(self, known: Mapping[str, KnownPod]) -> None:
         """Set the metrics: how many pods have a worker, and of which kind."""
         self.metrics.set_working_pods([_labels(pod) for pod in known.values()])
-
-    def stop_stray_probes(self, known: Mapping[str, KnownPod]) -> None:
-        """Stop the probes of pods that neither run nor are being stopped."""
-        alive = {State.WAITING, State.SYNC, State.TERMINATING}
-        self.prober.cleanup_pods({uid for uid, pod in known.items() if pod.state in alive})
 
     def drop_orphan_statuses(self, wanted: Sequence[Pod]) -> None:
         """Forget the statuses of pods that no source has (STATUS-14)."""
@@ -204,11 +196,8 @@ def _unknown(
     uids: Iterable[str], wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
 ) -> list[str]:
     """Those of pods that have no worker, that no source wants and of which nothing runs."""
-    left = [uid for uid in uids if uid not in known]
-    if not left:
-        return left
-    kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running}
-    return [uid for uid in left if uid not in kept]
+    kept = {*known, *(pods.uid(pod) for pod in wanted), *(pod.uid for pod in running)}
+    return [uid for uid in uids if uid not in kept]
 
 
 def _labels(pod: KnownPod) -> tuple[str, str, str]:

@@ -43,23 +43,16 @@ class RuntimeState:
         self._name = ""
 
     async def run(self) -> None:
-        """Ask for the runtime's version until it answers, then poll its status until cancelled."""
-        while not await self.introduce():
-            await self.clock.sleep(FIRST_POLL_SECONDS)
+        """Poll the runtime until cancelled."""
         while True:
             await self.poll()
             await self.clock.sleep(FIRST_POLL_SECONDS if self._good_at is None else POLL_SECONDS)
 
-    async def introduce(self) -> bool:
-        """Ask the runtime for its name; whether it answered."""
-        try:
-            self._name = (await self.runtime.version()).runtime_name
-        except grpc.RpcError as error:
-            self._problem = f"container runtime version check failed: {wrapped_text(error)}"
-            return False
+    async def introduce(self) -> None:
+        """Ask the runtime for its name; raises what the runtime answers instead."""
+        self._name = (await self.runtime.version()).runtime_name
         if self.behaviour.asks_runtime_config:
             await self.ask_config()
-        return True
 
     async def ask_config(self) -> None:
         """Ask for the runtime's own settings, of which none is used here; it need not answer (CRI-42)."""
@@ -72,8 +65,10 @@ class RuntimeState:
         return self._name
 
     async def poll(self) -> None:
-        """Ask the runtime once; no answer leaves what was known, which grows old."""
+        """Ask the runtime once, at first for its name; no answer leaves what was known, which grows old."""
         try:
+            if not self._name:
+                await self.introduce()
             status = await self.runtime.status()
         except grpc.RpcError as error:
             _log.warning("the runtime does not report its status: %s", wrapped_text(error))
@@ -104,7 +99,5 @@ class RuntimeState:
 
 def _unless_true(status: cri.RuntimeStatus, wanted: str, problem: str) -> str | None:
     """The problem with what the condition says of it, None if the condition is true."""
-    for condition in status.conditions:
-        if condition.type == wanted:
-            return None if condition.status else f"{problem}: {condition.reason} {condition.message}".rstrip()
-    return f"{problem}: no condition {wanted}"
+    found = next((one for one in status.conditions if one.type == wanted), cri.RuntimeCondition())
+    return None if found.status else f"{problem}: {found.reason} {found.message}".rstrip()

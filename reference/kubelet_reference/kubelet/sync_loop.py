@@ -45,8 +45,8 @@ class Inputs(Generic[T]):
     def __init__(self, random: Random) -> None:
         self._random = random
         self._loop = asyncio.get_running_loop()
-        self._ready: dict[int, tuple[T, asyncio.Future[None]]] = {}
-        """The item of each source, and the future that says that it was taken."""
+        self._ready: list[tuple[T, asyncio.Future[None]]] = []
+        """The item of each source that has one, and the future that says that it was taken."""
         self._waiting: asyncio.Future[None] | None = None
 
     async def next(self) -> T:
@@ -54,27 +54,26 @@ class Inputs(Generic[T]):
         while not self._ready:
             self._waiting = self._loop.create_future()
             await self._waiting
-        sources = list(self._ready)
-        item, taken = self._ready.pop(sources[self._random.pick(len(sources))])
+        item, taken = self._ready.pop(self._random.pick(len(self._ready)))
         _end(taken)
         return item
 
-    async def feed(self, source: int, read: Callable[[], Awaitable[T]]) -> None:
-        """Keep on reading from a source, whose number is its own, until cancelled."""
+    async def feed(self, read: Callable[[], Awaitable[T]]) -> None:
+        """Keep on reading from a source until cancelled."""
         while True:
-            await self._offer(source, await read())
+            await self._offer(await read())
 
-    async def feed_ticks(self, source: int, seconds: float, item: T) -> None:
+    async def feed_ticks(self, seconds: float, item: T) -> None:
         """Give `item` on a grid of `seconds`; ticks that were not taken in time are left out."""
         ticker = Ticker(seconds)
         while True:
             await ticker.next()
-            await self._offer(source, item)
+            await self._offer(item)
 
-    async def _offer(self, source: int, item: T) -> None:
+    async def _offer(self, item: T) -> None:
         """Have an item ready until it is taken."""
         taken = self._loop.create_future()
-        self._ready[source] = item, taken
+        self._ready.append((item, taken))
         if self._waiting is not None:
             _end(self._waiting)
         await taken
@@ -136,11 +135,11 @@ class SyncLoop:
         """Take items one by one."""
         inputs = Inputs[Item](self.random)
         async with asyncio.TaskGroup() as feeding:
-            feeding.create_task(inputs.feed(0, self.mux.updates.get))
-            feeding.create_task(inputs.feed(1, self.pleg_events.get))
-            feeding.create_task(inputs.feed(2, self.probe_updates.get))
-            feeding.create_task(inputs.feed_ticks(3, TICK_SECONDS, Tick()))
-            feeding.create_task(inputs.feed_ticks(4, HOUSEKEEPING_SECONDS, Housekeep()))
+            feeding.create_task(inputs.feed(self.mux.updates.get))
+            feeding.create_task(inputs.feed(self.pleg_events.get))
+            feeding.create_task(inputs.feed(self.probe_updates.get))
+            feeding.create_task(inputs.feed_ticks(TICK_SECONDS, Tick()))
+            feeding.create_task(inputs.feed_ticks(HOUSEKEEPING_SECONDS, Housekeep()))
             while True:
                 await self.wait_until_runtime_ready()
                 await self.handle(await inputs.next())

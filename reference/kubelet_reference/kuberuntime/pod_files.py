@@ -3,6 +3,7 @@
 import logging
 import posixpath
 import re
+import sys
 from collections.abc import Iterable, Mapping
 
 from cri_api.v1 import api_pb2 as cri
@@ -29,7 +30,6 @@ _LOCAL = (
     "fe00::2\tip6-allrouters",
 )
 _LOG, _LOOSE_LOG = re.compile(r"^(\d+)\.log(?:\..*)?$", re.ASCII), re.compile(r"(\d+).log", re.ASCII)
-_INT_MAX = 2**63 - 1
 _FOLDER_MODE, _HOSTS_MODE, _MESSAGE_MODE = 0o750, 0o644, 0o666
 
 _log = logging.getLogger("kubelet_reference.pod_files")
@@ -53,9 +53,9 @@ def restarts_in_logs(names: Iterable[str], behaviour: Behaviour) -> int:
         if match is None:
             continue
         number = int(match[1])
-        if number > _INT_MAX and not behaviour.log_names_are_anchored:
+        if number > sys.maxsize and not behaviour.log_names_are_anchored:
             return count
-        if number <= _INT_MAX:
+        if number <= sys.maxsize:
             count = max(count, number + 1)
     return count
 

@@ -25,7 +25,6 @@ def dotted(name: str) -> str:
 
 HOSTNAME_MAX = 63
 """Longest host name that the kernel takes."""
-_PROTOCOLS = {"TCP": cri.TCP, "UDP": cri.UDP, "SCTP": cri.SCTP}
 
 
 def sandbox_config(pod: Pod, attempt: int, settings: Settings) -> cri.PodSandboxConfig:
@@ -66,7 +65,7 @@ def _port_mappings(pod: Pod) -> list[cri.PortMapping]:
     """The ports of app containers; those of init containers are not mapped (SANDBOX-14)."""
     return [
         cri.PortMapping(
-            protocol=_PROTOCOLS.get(port.protocol or "TCP", cri.TCP),
+            protocol=cri.Protocol.Value(port.protocol or "TCP"),
             container_port=port.containerPort,
             host_port=port.hostPort or 0,
             host_ip=port.hostIP or "",

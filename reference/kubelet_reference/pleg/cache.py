@@ -41,12 +41,8 @@ class PodCache:
         """All entries are at least as new as this."""
 
     def get(self, uid: str) -> PodRecords:
-        """The records that were read last, at once; `error` is set if reading them has failed since."""
+        """The records that were read last, at once, whether reading them has failed since or not."""
         return self._entry(uid).records
-
-    def error(self, uid: str) -> Exception | None:
-        """Why the pod's last inspection failed, None if it succeeded."""
-        return self._entry(uid).error
 
     async def get_newer_than(self, uid: str, moment: float) -> PodRecords:
         """The records as they were after `moment`, waiting if need be; raises the inspection's error."""
@@ -59,17 +55,16 @@ class PodCache:
 
     def set(
         self, uid: str, records: PodRecords | None, moment: float, error: Exception | None = None
-    ) -> bool:
+    ) -> None:
         """Keep what an inspection begun at `moment` brought; with an error, None keeps the older records.
 
-        What is older than what is there is left alone: False (PLEG-16).
+        What is older than what is there is left alone (PLEG-16).
         """
         if self.is_older(uid, moment):
-            return False
+            return
         entry = _Entry(self.get(uid) if records is None else records, error, moment)
         self._entries[uid] = entry
         self._wake(uid, entry)
-        return True
 
     def is_older(self, uid: str, moment: float) -> bool:
         """Whether the pod's entry is newer than `moment`."""

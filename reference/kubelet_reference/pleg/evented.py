@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import grpc
 
+from kubelet_reference.api.records import NANOSECONDS
 from kubelet_reference.cri.container_events import ContainerEvent, ContainerEventType, with_event
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.pleg.cache import PodCache
@@ -62,12 +63,12 @@ class EventedPleg:
 
     async def listen(self) -> None:
         """Take events; after each break of the stream list what was missed (PLEG-15)."""
-        for number in range(1, TRIES + 1):
+        for _ in range(TRIES):
             try:
                 async for event in self.container_events():
                     self.take(event)
             except grpc.RpcError as error:
-                _log.warning("container events broke off (%d of %d): %s", number, TRIES, wrapped_text(error))
+                _log.warning("container events broke off: %s", wrapped_text(error))
             await self._look()
 
     async def _look(self) -> None:
@@ -111,7 +112,7 @@ class EventedPleg:
 
     def _moment(self, event: ContainerEvent) -> float:
         """When it happened, in seconds of the kubelet's clock, and never later than now."""
-        return self.clock.monotonic() - max(0.0, (self.clock.wall_ns() - event.created_at) / 1e9)
+        return self.clock.monotonic() - max(0.0, (self.clock.wall_ns() - event.created_at) / NANOSECONDS)
 
     def _remember(self, event: ContainerEvent) -> None:
         self._newest[event.uid] = event.created_at

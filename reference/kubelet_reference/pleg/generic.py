@@ -81,8 +81,6 @@ def _event_types(old: ContainerState | None, new: ContainerState | None) -> tupl
             return (PodLifeCycleEventType.STARTED,)
         case (_, ContainerState.EXITED):
             return (PodLifeCycleEventType.DIED,)
-        case (ContainerState.CREATED | ContainerState.UNKNOWN, _):
-            return ()  # The two are not distinguished.
         case _:
             return (PodLifeCycleEventType.CHANGED,)
 
@@ -197,18 +195,16 @@ class Pleg:
         self.metrics.pleg_last_seen.set(self.clock.wall_ns() // 10**9)
 
     async def _catch_up(self, listed: tuple[ListedPod, ...]) -> None:
-        """Deal with every pod that is not as it was, then with those whose last inspection failed."""
+        """Deal with every pod that is not as it was, or whose last inspection failed."""
         self._listed = listed
         failed, self._failed = self._failed, {}
         current = {pod.uid: pod for pod in listed}
-        for uid in self._to_compare(current):
+        for uid in dict.fromkeys((*self._to_compare(current), *failed)):
             old, new = self._pods.get(uid), current.get(uid)
-            if old is new or old == new:
-                continue
-            failed.pop(uid, None)
-            await self._process(uid, new, events_between(old, new))
-        for uid in failed:
-            await self._inspect_again(uid, current.get(uid))
+            if old != new:
+                await self._process(uid, new, events_between(old, new))
+            elif uid in failed:
+                await self._inspect_again(uid, new)
 
     def _to_compare(self, current: dict[str, ListedPod]) -> Sequence[str]:
         """The pods of both lists: one that vanished has changed as well (K8S-22155)."""

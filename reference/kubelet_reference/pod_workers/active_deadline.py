@@ -6,6 +6,7 @@ from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason, Recorder
+from kubelet_reference.api.records import NANOSECONDS
 from kubelet_reference.status.pod_status import Ending
 from kubelet_reference.util.ports import Clock
 
@@ -17,7 +18,7 @@ def is_past_deadline(pod: Pod, status: PodStatus | None, wall_ns: int) -> bool:
     seconds = pods.spec(pod).activeDeadlineSeconds
     if seconds is None or status is None or status.startTime is None:
         return False
-    return wall_ns >= (status.startTime.timestamp() + seconds) * 1e9
+    return wall_ns >= (status.startTime.timestamp() + seconds) * NANOSECONDS
 
 
 class Deadlines:

@@ -44,7 +44,7 @@ class StaticNames:
         if holder is not None:
             return holder == uid
         line = [one for one in self._waiting.get(full_name, []) if still_waits(one)]
-        return not line or line[0] == uid
+        return line[0] == uid
 
     def take(self, full_name: str, uid: str) -> None:
         """Hold the name."""

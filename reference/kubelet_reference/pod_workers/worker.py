@@ -155,7 +155,7 @@ class Worker:
     last_sync_ended: float = float("-inf")
     error: Exception | None = None
     waits: Waits | None = None
-    killers: list[asyncio.Event] = field(default_factory=list["asyncio.Event"])
+    killers: list[asyncio.Event] = field(default_factory=list[asyncio.Event])
     status_changes: list[Callable[[PodStatus], PodStatus]] = field(
         default_factory=list["Callable[[PodStatus], PodStatus]"]
     )

@@ -31,19 +31,19 @@ def effective_grace(previous: int, pod: Pod, override: int | None, behaviour: Be
     for explicitly counts as 1; up to 1.26 it was taken for "not asked" (WORK-08).
     """
     grace = previous
-    was_asked = False
+    is_zero_asked = False
     for seconds in _requests(pod, override):
         if grace == 0 or seconds < grace:
             grace = seconds
-            was_asked = seconds > 0 or behaviour.explicit_zero_grace_counts
-    if grace == 0 and not was_asked:
+            is_zero_asked = behaviour.explicit_zero_grace_counts
+    if grace == 0 and not is_zero_asked:
         grace = pods.grace_seconds(pod)
     return max(grace, MINIMUM_SECONDS)
 
 
 def is_shorter(previous: int, new: int) -> bool:
     """Whether an earlier request gave more time than there is now."""
-    return previous != 0 and new < previous
+    return new < previous
 
 
 def _requests(pod: Pod, override: int | None) -> Iterator[int]:

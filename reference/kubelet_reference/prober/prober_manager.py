@@ -1,7 +1,7 @@
 """The prober: a worker for each probe of each container, what they publish, and what statuses make of it."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
@@ -61,13 +61,8 @@ class Prober:
 
     def remove_pod(self, pod: Pod) -> None:
         """Stop all workers of the pod (PROBE-12)."""
-        self._stop_all(pods.uid(pod))
-
-    def cleanup_pods(self, desired: Collection[str]) -> None:
-        """Stop the workers of all pods but those with these UIDs."""
-        for uid in self._workers:
-            if uid not in desired:
-                self._stop_all(uid)
+        for worker in self._workers.get(pods.uid(pod), {}).values():
+            worker.stop()
 
     def liveness(self, container_id: str) -> ProbeOutcome | None:
         """The published result of the container's liveness probe."""
@@ -175,10 +170,6 @@ class Prober:
         workers.pop(key, None)
         if not workers:
             self._workers.pop(uid, None)
-
-    def _stop_all(self, uid: str) -> None:
-        for worker in self._workers.get(uid, {}).values():
-            worker.stop()
 
 
 def _probes(containers: Iterable[Container]) -> Iterator[tuple[Container, ProbeKind]]:

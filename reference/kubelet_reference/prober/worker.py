@@ -14,6 +14,7 @@ from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import is_terminal_phase
+from kubelet_reference.api.records import NANOSECONDS
 from kubelet_reference.api.restart_policy import has_own_rules, policy_of
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.prober.prober import ProbeTarget, probe_of
@@ -187,7 +188,7 @@ class ProbeTools:
     @property
     def began_wall(self) -> float:
         """When the kubelet started, in seconds since the epoch."""
-        return self.clock.wall_ns() / 1e9 - (self.clock.monotonic() - self.began)
+        return self.clock.wall_ns() / NANOSECONDS - (self.clock.monotonic() - self.began)
 
 
 @dataclass(eq=False)
@@ -275,13 +276,11 @@ class ProbeWorker:
     def _facts(self) -> ProbeFacts:
         """What the stored status shows of the container."""
         status = self.tools.stored_status(pods.uid(self.pod))
-        if status is None:
+        shown = self._shown(status) if status is not None else None
+        if status is None or shown is None or shown.state is None:
             return ProbeFacts(None)
-        shown = self._shown(status)
-        if shown is None or shown.state is None:
-            return ProbeFacts(status.phase or "")
         return ProbeFacts(
-            phase=status.phase or "",
+            phase=status.phase,
             container_id=bare_id(shown.containerID),
             running=shown.state.running is not None,
             terminated=shown.state.terminated is not None,
@@ -301,7 +300,7 @@ class ProbeWorker:
         running = shown.state.running if shown.state else None
         if not self._initial_delay or running is None or running.startedAt is None:
             return 0.0
-        return self.tools.clock.wall_ns() / 1e9 - running.startedAt.timestamp()
+        return self.tools.clock.wall_ns() / NANOSECONDS - running.startedAt.timestamp()
 
     def _is_proven(self, shown: ContainerStatus) -> bool:
         tools = self.tools

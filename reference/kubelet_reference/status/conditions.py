@@ -31,7 +31,6 @@ _OWNED = frozenset(
 _DATED = _OWNED | {DISRUPTION_TARGET}
 
 POD_COMPLETED, POD_FAILED = "PodCompleted", "PodFailed"
-UNKNOWN_STATUSES = "UnknownContainerStatuses"
 NOT_INITIALIZED = "ContainersNotInitialized"
 
 
@@ -79,8 +78,6 @@ def _initialized(pod: Pod, status: PodStatus, behaviour: Behaviour) -> PodCondit
     if begins_anew(pod, status, behaviour):
         return PodCondition(type=INITIALIZED, status="True")
     inits, statuses = pods.init_containers(pod), status.initContainerStatuses
-    if inits and not statuses:
-        return _false(INITIALIZED, UNKNOWN_STATUSES)
     unknown, incomplete = _not_yet(inits, statuses, _is_initialized)
     if status.phase == pods.SUCCEEDED and not unknown:
         return PodCondition(type=INITIALIZED, status="True", reason=POD_COMPLETED)
@@ -109,8 +106,6 @@ def lasting_initialized(
 def containers_ready(pod: Pod, status: PodStatus) -> PodCondition:
     """Whether every app container and sidecar is ready; a pod that has ended is not (COND-03)."""
     statuses = [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
-    if not statuses:
-        return _false(CONTAINERS_READY, UNKNOWN_STATUSES)
     wanted = [*pods.sidecars(pod), *pods.containers(pod)]
     unknown, unready = _not_yet(wanted, statuses, lambda _, one: one.ready)
     if status.phase == pods.SUCCEEDED and not unknown:

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.records import NANOSECONDS, ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.api.restart_policy import should_restart
 from kubelet_reference.status.reason_cache import ReasonCache
 from kubelet_reference.util.decision_table import Row, Table
@@ -109,7 +109,6 @@ LOST_WHILE_RUNNING = (
     "The container could not be located when the pod was deleted.  The container used to be Running"
 )
 LOST_AT_THE_END = "The container could not be located when the pod was terminated"
-NANOSECONDS = 1_000_000_000
 
 
 class ContainerStatuses(msgspec.Struct, frozen=True):

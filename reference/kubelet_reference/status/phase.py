@@ -51,16 +51,16 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 PHASES = Table[Counts, Row[Counts, str]](
-    Row("P1", lambda c: c.doomed_init > 0, pods.FAILED),
+    Row("P1", lambda c: bool(c.doomed_init), pods.FAILED),
     Row("P1a", lambda c: c.begins_anew, pods.PENDING),
-    Row("P2", lambda c: c.pending_init > 0, pods.PENDING),
-    Row("P3", lambda c: c.pending_sidecar > 0 and not c.app_was_up, pods.PENDING),
-    Row("P4", lambda c: c.waiting > 0, pods.PENDING),
-    Row("P5", lambda c: c.running > 0, pods.RUNNING),
+    Row("P2", lambda c: bool(c.pending_init), pods.PENDING),
+    Row("P3", lambda c: bool(c.pending_sidecar) and not c.app_was_up, pods.PENDING),
+    Row("P4", lambda c: bool(c.waiting), pods.PENDING),
+    Row("P5", lambda c: bool(c.running), pods.RUNNING),
     # From here on all app containers have stopped.
     Row("P6", lambda c: c.final and c.all_succeeded, pods.SUCCEEDED),
     Row("P7", lambda c: c.final, pods.FAILED),
-    Row("P7a", lambda c: c.own_policies and c.coming_again > 0, pods.RUNNING),
+    Row("P7a", lambda c: c.own_policies and bool(c.coming_again), pods.RUNNING),
     Row("P7b", lambda c: c.own_policies and c.all_succeeded, pods.SUCCEEDED),
     Row("P7c", lambda c: c.own_policies, pods.FAILED),
     Row("P8", lambda c: c.policy == pods.ALWAYS, pods.RUNNING),

@@ -1,5 +1,8 @@
 """What a pod's status reports of its resources, and of a resize (RESIZE-06, COND-09)."""
 
+import math
+from fractions import Fraction
+
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus, ResourceRequirements
 from msgspec.structs import replace
 
@@ -7,12 +10,12 @@ from kubelet_reference.allocation.allocation_manager import Refusal
 from kubelet_reference.allocation.resize_rules import resource_changes
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.quantities import milli, whole
 from kubelet_reference.api.records import ActuatedResources, ContainerRecord, PodRecords
-from kubelet_reference.api.resources import CPU, MEMORY, PERIOD, amount, limits, requests
+from kubelet_reference.api.resources import CPU, MEMORY, PERIOD, SHARES_PER_CPU, limits, requests
 from kubelet_reference.status.conditions import RESIZE_IN_PROGRESS, RESIZE_PENDING
 from kubelet_reference.util.versions import Behaviour
 
-_SHARES_PER_CPU = 1024
 IN_PROGRESS = "InProgress"
 
 
@@ -24,7 +27,7 @@ def with_resize(
     `pod` has the resources that were allocated; `refused` is why others were not.
     """
     spec = {one.name: one for one in pods.containers(pod)}
-    statuses = [_with_resources(one, spec.get(one.name), records) for one in status.containerStatuses or ()]
+    statuses = [_with_resources(one, spec[one.name], records) for one in status.containerStatuses or ()]
     status = replace(status, containerStatuses=statuses)
     under_way = any(_is_under_way(pod, one, records.newest(one.name)) for one in spec.values())
     if not behaviour.tells_resize_by_condition:
@@ -45,11 +48,7 @@ def _is_under_way(pod: Pod, container: AnyContainer, record: ContainerRecord | N
     return bool(resource_changes(pod, container, record))
 
 
-def _with_resources(
-    status: ContainerStatus, container: AnyContainer | None, records: PodRecords
-) -> ContainerStatus:
-    if container is None:
-        return status
+def _with_resources(status: ContainerStatus, container: AnyContainer, records: PodRecords) -> ContainerStatus:
     record = records.newest(container.name)
     actuated = record.actuated if record is not None and record.is_running else None
     return replace(
@@ -64,19 +63,23 @@ def actual_resources(container: AnyContainer, actuated: ActuatedResources | None
     asked, most = requests(container), dict(limits(container))
     if actuated is not None:
         if CPU in most and actuated.cpu_quota:
-            most[CPU] = _text(most[CPU], CPU, actuated.cpu_quota / PERIOD)
+            most[CPU] = _cpu(most[CPU], Fraction(actuated.cpu_quota, PERIOD))
         if MEMORY in most and actuated.memory_limit:
-            most[MEMORY] = _text(most[MEMORY], MEMORY, actuated.memory_limit)
+            most[MEMORY] = _memory(most[MEMORY], actuated.memory_limit)
         if CPU in asked and actuated.cpu_shares:
-            asked[CPU] = _text(asked[CPU], CPU, -(-actuated.cpu_shares * 1000 // _SHARES_PER_CPU) / 1000)
+            asked[CPU] = _cpu(asked[CPU], Fraction(actuated.cpu_shares, SHARES_PER_CPU))
     return ResourceRequirements(requests=asked or None, limits=most or None)
 
 
-def _text(allocated: str, resource: str, actual: float) -> str:
-    """An amount as it was written where it is that much, else in thousandths of a core, or bytes."""
-    if abs(amount({resource: allocated}, resource) - actual) <= (0.0005 if resource == CPU else 0):
-        return allocated
-    return f"{round(actual * 1000)}m" if resource == CPU else _bytes(int(actual))
+def _cpu(allocated: str, cores: Fraction) -> str:
+    """The cores as they were written where there are that many, else in thousandths, rounded up."""
+    actual = math.ceil(cores * 1000)
+    return allocated if milli(allocated) == actual else f"{actual}m"
+
+
+def _memory(allocated: str, actual: int) -> str:
+    """The bytes as they were written where there are that many."""
+    return allocated if whole(allocated) == actual else _bytes(actual)
 
 
 def _bytes(amount: int) -> str:

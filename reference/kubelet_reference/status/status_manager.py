@@ -261,8 +261,8 @@ class StatusManager:
     async def _live(self, api: ApiServer, uid: str, kept: Kept) -> Pod | None:
         """The pod as the API server has it now, None if there is nothing to write to.
 
-        A pod of another UID under the same name is not touched, and the status is of no use any more
-        (STATUS-04). The status of a static pod waits for its mirror.
+        A pod of another UID under the same name is not touched (STATUS-04). The status of a static pod waits
+        for its mirror.
         """
         static = pods.is_static(kept.pod)
         shown = self._in_api(uid, kept) if static else None
@@ -273,13 +273,8 @@ class StatusManager:
         except ApiError as error:
             if error.code != _NOT_FOUND:
                 raise
-            self._unsent.pop(uid, None)
             return None
-        if pods.uid(live) == (pods.uid(shown) if shown else uid):
-            return live
-        if not static:
-            self._forget(uid)
-        return None
+        return live if pods.uid(live) == (pods.uid(shown) if shown else uid) else None
 
     def _may_be_deleted(self, uid: str, stored: Pod, kept: Kept) -> bool:
         """Whether the pod's object may go: its deletion was asked for, and nothing of it is left (TERM-18).

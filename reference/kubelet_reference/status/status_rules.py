@@ -90,7 +90,7 @@ def dated(status: PodStatus, before: PodStatus, now: datetime) -> PodStatus:
 def with_limited_messages(status: PodStatus) -> PodStatus:
     """Termination messages cut to what the pod's containers have of the limit each (STATUS-12)."""
     every = _every(status)
-    if not any(_message(one.state) or _message(one.lastState) for one in every):
+    if not every:
         return status
     limit = MESSAGE_BYTES // len(every)
     return in_statuses(
@@ -113,7 +113,7 @@ def _cut(state: ContainerState | None, limit: int) -> ContainerState | None:
 
 def is_same(one: PodStatus, other: PodStatus) -> bool:
     """Whether two statuses agree in all that the kubelet sets: conditions of others do not count."""
-    return one == other or _owned_part(one) == _owned_part(other)
+    return _owned_part(one) == _owned_part(other)
 
 
 def _owned_part(status: PodStatus) -> PodStatus:
@@ -262,4 +262,4 @@ def _element_change(
         return None
     changes: dict[str, object] = {field: None for field in old if field not in new}
     changes |= {field: value for field, value in new.items() if old.get(field) != value}
-    return {**changes, _MERGE_KEYS[name]: new[_MERGE_KEYS[name]]} if changes else None
+    return {**changes, _MERGE_KEYS[name]: new[_MERGE_KEYS[name]]}

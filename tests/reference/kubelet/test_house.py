@@ -15,7 +15,6 @@ from kubelet_reference.pod_workers.active_deadline import Deadlines, is_past_dea
 from kubelet_reference.util.ports import PodEvent
 
 ORDER = [
-    "stop_stray_probes",
     "drop_orphan_statuses",
     "remove_orphan_folders",
     "delete_orphan_mirrors",
@@ -23,7 +22,7 @@ ORDER = [
     "finish_deleted",
     "kill_unknown",
 ]
-OLD_ORDER = ["kill_unknown", *ORDER[:5]]
+OLD_ORDER = ["kill_unknown", *ORDER[:4]]
 
 
 @pytest.mark.parametrize(("version", "order"), [("1.32", ORDER), ("1.26", OLD_ORDER)])

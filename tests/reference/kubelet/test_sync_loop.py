@@ -36,7 +36,7 @@ def taken(random: Random) -> list[str]:
             for item in ("a", "b"):
                 queue.put_nowait(f"{item}{number}")
         async with asyncio.TaskGroup() as group:
-            feeds = [group.create_task(inputs.feed(n, queue.get)) for n, queue in enumerate(queues)]
+            feeds = [group.create_task(inputs.feed(queue.get)) for queue in queues]
             await LoopClock(0).sleep(0)
             found = [await inputs.next() for _ in range(6)]
             for feed in feeds:
@@ -63,7 +63,7 @@ def test_late_ticks_are_left_out() -> None:
         clock = LoopClock(0)
         inputs = Inputs[str](FixedRandom())
         async with asyncio.TaskGroup() as group:
-            feed = group.create_task(inputs.feed_ticks(0, 1.0, "tick"))
+            feed = group.create_task(inputs.feed_ticks(1.0, "tick"))
             await clock.sleep(3.5)
             found: list[float] = []
             for _ in range(4):

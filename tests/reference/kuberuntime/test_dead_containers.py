@@ -9,7 +9,7 @@ from kubelet_reference.api import names
 from kubelet_reference.kuberuntime.container_gc.container_gc_rules import Limits, collectable_containers
 
 SECOND = 10**9
-USUAL = Limits(per_container=1, in_all=-1, minimum_age=0, now=0)
+USUAL = Limits(per_container=1, in_all=-1, minimum_age=0, now=10 * SECOND)
 
 
 def _container(

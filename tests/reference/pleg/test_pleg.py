@@ -15,6 +15,7 @@ from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pleg.generic import Pleg, PodLifecycleEvent, PodLifeCycleEventType, events_between
 
 STARTED, DIED, REMOVED, CHANGED, MET = PodLifeCycleEventType
+EVER = float("-inf")
 
 
 class Watch:
@@ -63,7 +64,7 @@ CREATED, RUNNING, EXITED, UNKNOWN, GONE = "CREATED", "RUNNING", "EXITED", "UNKNO
         (GONE, UNKNOWN, [CHANGED]),
         (CREATED, RUNNING, [STARTED]),
         (CREATED, EXITED, [DIED]),
-        (CREATED, UNKNOWN, []),
+        (CREATED, UNKNOWN, [CHANGED]),
         (CREATED, GONE, [DIED, REMOVED]),
         (RUNNING, CREATED, [CHANGED]),
         (RUNNING, EXITED, [DIED]),
@@ -74,7 +75,7 @@ CREATED, RUNNING, EXITED, UNKNOWN, GONE = "CREATED", "RUNNING", "EXITED", "UNKNO
         (EXITED, RUNNING, [STARTED]),
         (EXITED, UNKNOWN, [CHANGED]),
         (EXITED, GONE, [REMOVED]),
-        (UNKNOWN, CREATED, []),
+        (UNKNOWN, CREATED, [CHANGED]),
         (UNKNOWN, RUNNING, [STARTED]),
         (UNKNOWN, EXITED, [DIED]),
         (UNKNOWN, GONE, [DIED, REMOVED]),
@@ -103,7 +104,7 @@ async def test_only_what_others_can_rely_on_is_reported(watch: Watch) -> None:
     assert await watch.relist(listed("u", c1="CREATED")) == ["s-u Started"]
     assert await watch.relist(listed("u", c1="UNKNOWN")) == []
     assert await watch.relist(listed("u", c1="RUNNING")) == ["c1 Started"]
-    assert watch.runtime.calls == ["list", "u", "list", "list", "u"]
+    assert watch.runtime.calls == ["list", "u", "list", "u", "list", "u"]
 
 
 @run_by(on_watch)
@@ -171,7 +172,8 @@ async def test_a_failed_inspection_holds_the_event_back(watch: Watch) -> None:
     died = (listed("u", c1="EXITED"),)
 
     assert await watch.relist(*died) == []
-    assert watch.cache.error("u") is not None
+    with pytest.raises(grpc.RpcError):
+        await watch.cache.get_newer_than("u", EVER)
     assert await watch.relist(*watch.runtime.pods) == []
 
     watch.runtime.errors.clear()
@@ -179,7 +181,7 @@ async def test_a_failed_inspection_holds_the_event_back(watch: Watch) -> None:
     await watch.pleg.relist()
 
     assert watch.events() == ["c1 Died"]
-    assert watch.cache.error("u") is None
+    assert await watch.cache.get_newer_than("u", EVER) == watch.cache.get("u")
 
 
 @run_by(on_watch)
@@ -192,7 +194,7 @@ async def test_a_pod_that_is_again_what_it_was_is_inspected_all_the_same(watch: 
     watch.runtime.errors.clear()
 
     assert await watch.relist(running) == []
-    assert watch.cache.error("u") is None
+    assert await watch.cache.get_newer_than("u", EVER) == watch.cache.get("u")
     watch.runtime.calls.clear()
     await watch.relist(running)
     assert watch.runtime.calls == ["list"]

@@ -26,10 +26,10 @@ class CountingCache(PodCache):
 
     def set(
         self, uid: str, records: PodRecords | None, moment: float, error: Exception | None = None
-    ) -> bool:
+    ) -> None:
         """Count, and do it."""
         self.touched += 1
-        return super().set(uid, records, moment, error)
+        super().set(uid, records, moment, error)
 
     def delete(self, uid: str) -> None:
         """Count, and do it."""

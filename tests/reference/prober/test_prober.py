@@ -187,22 +187,6 @@ async def test_a_stopped_worker_publishes_nothing_more(bench: Bench) -> None:
     assert bench.updates() == [(LIVENESS, "c1", SUCCESS)]
 
 
-@run_by(on_bench)
-async def test_pods_that_are_not_wanted_are_cleaned_up(bench: Bench) -> None:
-    """Workers of other pods end, and those of a pod that comes back start anew (PROBE-12)."""
-    for uid in ("u", "v"):
-        bench.statuses[uid] = shown(f"c-{uid}", started=True)
-        bench.prober.add_pod(probed_pod(uid=uid, liveness={"periodSeconds": 1}))
-    await bench.let(0.5)
-    bench.prober.cleanup_pods({"v"})
-    await bench.let(1)
-    assert bench.runs[2:] == [(1, LIVENESS, "c-v")]
-
-    bench.prober.add_pod(probed_pod(uid="u", liveness={"periodSeconds": 1}))
-    await bench.let(0.1)
-    assert bench.runs[3:] == [(1.5, LIVENESS, "c-u")]
-
-
 def _flags(bench: Bench, status: PodStatus, **probes: Any) -> tuple[bool | None, bool]:
     """What the prober says of the container: started, ready."""
     found = bench.prober.update_statuses(probed_pod(**probes), status).containerStatuses or []

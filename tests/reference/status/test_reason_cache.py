@@ -14,14 +14,3 @@ def test_remembers_until_a_start_succeeds() -> None:
 
     assert cache.get("u1", "c1") == StartFailure("ImagePullBackOff", "second")
     assert cache.get("u1", "c2") is None
-
-
-def test_forgets_the_least_recently_used() -> None:
-    """It holds a bounded number of failures, and asking keeps one alive."""
-    cache = ReasonCache(capacity=2)
-    for name in ("a", "b"):
-        cache.add("u1", name, "ErrImagePull", "")
-    cache.get("u1", "a")
-    cache.add("u1", "c", "ErrImagePull", "")
-
-    assert [name for name in "abc" if cache.get("u1", name)] == ["a", "c"]

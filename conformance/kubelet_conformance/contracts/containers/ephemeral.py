@@ -22,8 +22,12 @@ def _added(m: Moment) -> list[str]:
         return []
     if pod.sandbox is None or pod.sandbox.state != "ready" or pod.sandbox.stops or at_its_end(pod):
         return []
-    names = [spec.name for spec in manifest.spec.ephemeral_containers or ()]
-    return [name for name in names if pod.container_spec(name) is None]
+    every = manifest.spec.ephemeral_containers or ()
+    # One that is to look into a container waits until there is such a container (EPH-07).
+    ready = [
+        spec for spec in every if not spec.target_container_name or pod.newest(spec.target_container_name)
+    ]
+    return [spec.name for spec in ready if pod.container_spec(spec.name) is None]
 
 
 def _is_started(name: str, within: float = REACTION) -> Finding:

@@ -86,6 +86,9 @@ def status_of_http_decides(m: Moment) -> Findings:
     return _has_not_failed(one, f"answered with {status}")
 
 
+status_of_http_decides.clause("awaited", on=expects("PROBE-16"))(as_expected)
+
+
 @status_of_http_decides.clause("redirect", on=requests.REQUEST)
 def redirect_away_is_reported(m: Moment) -> Findings:
     """A ProbeWarning event reports the redirect to another host."""

@@ -348,6 +348,39 @@ async def test_pod_of_the_system_gets_its_room(node: Node) -> None:
     await web.until_phase("Failed", within=20)
 
 
+def _guaranteed(cpu: str) -> dict[str, Any]:
+    given = {"cpu": cpu, "memory": "1Mi"}
+    return container(resources={"requests": given, "limits": given})
+
+
+_NEEDED: Sequence[tuple[int, set[str]]] = (
+    (350, {"large", "small"}),
+    (500, {"large", "medium"}),
+    (150, {"medium"}),
+)
+"""How much CPU is missing, and which of the pods have to go for that."""
+
+
+@witness("ADMIT-08", "ADMIT-03", cpu_millicores=1000)
+async def test_as_few_pods_as_will_do_make_room(node: Node) -> None:
+    """Of the pods that are cheapest the largest go first, and the smallest that fills the rest."""
+    for missing, expected in _NEEDED:
+        others = [
+            await node.run(asking(cpu), name=name, grace=1)
+            for name, cpu in (("large", "300m"), ("medium", "200m"), ("small", "100m"))
+        ]
+        others.append(await node.run(_guaranteed("300m"), name="guaranteed", grace=1))
+        new = node.want(pod(asking(f"{missing + 100}m"), name="new", priority=CRITICAL, grace=1))
+        await new.until_running("c1", within=60, contract="ADMIT-03")
+        gone = {each.name for each in others if each.phase != "Running"}
+        wrong = [] if gone == expected else sorted(gone)
+        await node.expect("these pods make room", lambda wrong=wrong: wrong, "ADMIT-03")
+        for each in (*others, new):
+            each.delete()
+        for each in (*others, new):
+            await each.until_gone()
+
+
 @witness("ADMIT-08", "ADMIT-03", max_pods=2)
 async def test_pod_of_the_system_gets_its_place(node: Node) -> None:
     """Where a node has as many pods as it takes, one goes for a pod of system priority."""

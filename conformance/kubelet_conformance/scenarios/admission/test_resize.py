@@ -78,6 +78,8 @@ async def test_impossible_resize_is_told_by_a_field(node: Node) -> None:
     await web.until(lambda: web.status.get("resize") == "Infeasible", "resize Infeasible")
     web.exit("c1", 1)
     await web.until_running("c1", attempt=1)
+    await node.restart_kubelet()
+    await node.wait(15)
 
 
 @witness("RESIZE-02", kubernetes=SINCE, cpu_millicores=2000)
@@ -117,13 +119,17 @@ async def test_memory_in_use_is_not_taken(node: Node) -> None:
 @witness("RESIZE-06", "PLEG-17", kubernetes=SINCE, exempt=("CRI-28",))
 async def test_runtime_is_late(node: Node) -> None:
     """What a runtime has accepted and not done is not shown, and is looked for until it is done."""
-    web = await node.run(sized("c1"))
+    memory = {"c1": "64Mi", "c2": "1Gi", "c3": "100Ki", "c4": "1000"}
+    web = await node.run(*(sized(name, memory=amount) for name, amount in memory.items()))
     await node.wait(5)
     with node.fault("UpdateContainerResources", effect="pretend"):
-        web.resize(c1=given(cpu="1"))
-        await web.until_called("UpdateContainerResources", "c1")
+        web.resize(**{name: given(cpu="1", memory="4Gi") for name in memory})
+        await web.until_called("UpdateContainerResources", "c4", count=2)
         web.annotate({"seen": "yes"})
         await node.wait(8)
+        shown = {name: web.container_status(name)["resources"]["limits"]["memory"] for name in memory}
+        wrong = [f"{name} has {amount}" for name, amount in shown.items() if amount != memory[name]]
+        await node.expect("the memory that containers have is shown", lambda: wrong, "RESIZE-02")
     await web.until_called("UpdateContainerResources", "c1", count=2, within=120)
     await node.wait(10)
 
@@ -157,3 +163,29 @@ async def test_requests_alone_are_resized(node: Node) -> None:
     await node.wait(5)
     web.resize(c1={"requests": {"cpu": "1"}})
     await node.wait(20)
+
+
+@witness("RESIZE-01", kubernetes=SINCE)
+async def test_resize_that_failed_is_made_again(node: Node) -> None:
+    """What the runtime did not change at first it is asked to change again."""
+    web = await node.run(sized("c1"))
+    await node.wait(5)
+    with node.fault("UpdateContainerResources", times=1):
+        web.resize(c1=given(cpu="1"))
+        await web.until_called("UpdateContainerResources", "c1", count=2, contract="RESIZE-02")
+    await node.wait(10)
+
+
+@witness("RESIZE-07", kubernetes=SINCE)
+async def test_pod_ends_with_what_it_was_given(node: Node) -> None:
+    """As a pod is stopped its status shows what was allocated, and not what could not be."""
+    web = await node.run(sized("c1", command="run stopdelay=5"), grace=20)
+    await node.wait(5)
+    web.resize(c1=given(cpu="100k"))
+    await web.until_condition("PodResizePending")
+    web.delete()
+    await node.wait(3)
+    shown = web.container_status("c1")["allocatedResources"]["cpu"]
+    wrong = [] if shown == "500m" else [shown]
+    await node.expect("what was allocated is shown to the end", lambda: wrong, "RESIZE-02")
+    await web.until_gone()

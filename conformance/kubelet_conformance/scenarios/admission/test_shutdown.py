@@ -23,6 +23,7 @@ async def test_critical_pods_go_last(node: Node) -> None:
 async def test_next_group_begins_when_one_is_gone(node: Node) -> None:
     """Three priority groups that need little of their time are ended one right after the other."""
     every = [await node.run(name=f"p{rank}", priority=rank) for rank in (-5, 5000, CRITICAL)]
+    every.append(await node.run(container(command="run stopdelay=5"), name="p0", priority=0, grace=20))
     node.shut_down()
     for each in every:
         await each.until_phase("Failed", within=30)

@@ -116,3 +116,15 @@ async def test_changed_debugger_runs_on(node: Node) -> None:
     await node.wait(10)
     web.delete()
     await web.until_gone()
+
+
+@witness("EPH-07", "EPH-04")
+async def test_debugger_of_a_container_that_is_not_made_waits(node: Node) -> None:
+    """An ephemeral container cannot look into one that does not exist, and is made when that does."""
+    node.runtime.publish_image("registry/late:1", there=False)
+    web = node.want(pod(container("c1"), container("c2", image="registry/late:1")))
+    await web.until_waiting("c2", "ImagePullBackOff")
+    web.debug(container("debugger", targetContainerName="c2"))
+    await web.until_waiting("debugger", "CreateContainerConfigError", contract="START-02")
+    node.runtime.publish_image("registry/late:1")
+    await web.until_running("c2", "debugger")

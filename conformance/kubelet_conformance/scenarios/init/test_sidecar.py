@@ -200,3 +200,13 @@ async def test_pod_stays_running_while_a_sidecar_starts_again(node: Node) -> Non
     web = await node.run(container("c1"), init=(sidecar("s1", "seq 1@20 run", startupProbe=up),))
     await web.until_running("s1", attempt=1)
     await node.wait(15)
+
+
+@witness("SIDECAR-02", kubernetes=(1, 29))
+async def test_sidecar_waits_for_its_image(node: Node) -> None:
+    """A pod whose first sidecar has no image yet starts with that sidecar once there is one."""
+    node.runtime.publish_image("registry/late:1", there=False)
+    web = node.want(pod(init=(sidecar("s1", image="registry/late:1"), sidecar("s2"))))
+    await web.until_waiting("s1", "ImagePullBackOff")
+    node.runtime.publish_image("registry/late:1")
+    await web.until_running("s1", "s2", "c1", contract="START-02")

@@ -17,6 +17,7 @@ async def test_events_drive_the_workers(node: Node) -> None:
     await node.wait(90)
     web.delete()
     await web.until_gone(within=120)
+    await node.wait(130)
 
 
 @witness("PLEG-15", kubernetes=SINCE, feature_gates=GATES)

@@ -71,6 +71,7 @@ _PLAIN: Json = {
     "seccomp": (_DEFAULT, ""),
     "seen": [],
     "writable": [],
+    "odd": [],
 }
 _EXPECTED: Mapping[str, Json] = {
     "c1": {
@@ -215,6 +216,7 @@ def _found(config: Any) -> Json:  # noqa: ANN401 - the config of a container
         "seccomp": _profile(own.seccomp),
         "seen": [path for path in _MASKED if path not in hidden],
         "writable": [path for path in (*_READ_ONLY, "/proc/asound") if path not in (*hidden, *kept)],
+        "odd": [path for path in (*hidden, *kept) if not path.startswith("/")],
     }
 
 

@@ -48,3 +48,14 @@ async def test_shared_device_goes_with_its_last_pod(node: Node) -> None:
     await one.until_gone()
     two.delete()
     await two.until_gone()
+
+
+@witness("SYNC-18", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+async def test_claim_that_is_still_to_be_made(node: Node) -> None:
+    """A pod whose claim is made from a template gets no sandbox before its status names the claim."""
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "usual"}]
+    web = node.want(pod(container("c1", resources=USES), resourceClaims=claims))
+    await web.until_event("FailedPrepareDynamicResources")
+    made = [{"name": "gpu", "resourceClaimName": "web-gpu"}]
+    node.api.update_status(web.namespace, web.name, {**web.status, "resourceClaimStatuses": made})
+    await web.until_running("c1", contract="SYNC-18")

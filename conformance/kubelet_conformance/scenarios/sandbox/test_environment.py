@@ -246,6 +246,7 @@ async def test_volumes_show_what_they_name(node: Node) -> None:
         each["path"]: {"valueFrom": {"resourceFieldRef": each["resourceFieldRef"]}} for each in _AMOUNTS
     }
     fields = {"NODE": "spec.nodeName", "UID": "metadata.uid", "IP": "status.podIP", "HOST": "status.hostIP"}
+    fields |= {"IPS": "status.podIPs", "HOSTS": "status.hostIPs"}
     mounts = [
         *({"name": name, "mountPath": f"/m/{name}"} for name in _SHOWN),
         {"name": "map", "mountPath": "/part", "subPath": "colour"},
@@ -274,7 +275,9 @@ async def test_volumes_show_what_they_name(node: Node) -> None:
         "NODE": node.name,
         "UID": web.uid,
         "IP": web.status["podIP"],
+        "IPS": ",".join(each["ip"] for each in web.status["podIPs"]),
         "HOST": web.status["hostIP"],
+        "HOSTS": web.status["hostIP"],
     }
     wrong = [name for name, text in (own | _OF_NODE).items() if given.get(name) != text]
     wrong += _wrong_files(node, created, _files(web, "red", "s3cret", size="big"))
@@ -315,6 +318,50 @@ def _found(node: Node, created: Any, path: str) -> Mapping[str, tuple[str, int]]
 
 async def _expect(node: Node, wrong: Sequence[str]) -> None:
     await node.expect("volumes show what they name", lambda: [each[:298] for each in wrong], "START-15")
+
+
+_LOCAL_HOSTS = [
+    ["127.0.0.1", "localhost"],
+    ["::1", "localhost", "ip6-localhost", "ip6-loopback"],
+    ["fe00::0", "ip6-localnet"],
+    ["fe00::0", "ip6-mcastprefix"],
+    ["fe00::1", "ip6-allnodes"],
+    ["fe00::2", "ip6-allrouters"],
+]
+_ALIAS = ["10.0.0.9", "db", "db.example"]
+
+
+@witness("START-15")
+async def test_hosts_file_names_the_pod(node: Node) -> None:
+    """A hosts file names the pod and what it calls others; files and folders have their permissions."""
+    aliases = [{"ip": _ALIAS[0], "hostnames": _ALIAS[1:]}, {"ip": "10.0.0.8"}]
+    web = await node.run(container(terminationMessagePath="/dev/end"), hostAliases=aliases)
+    host = await node.run(name="host", hostNetwork=True, hostAliases=aliases)
+    own = [*_LOCAL_HOSTS, [web.status["podIP"], web.name], _ALIAS]
+    wrong = [*_wrong_hosts(node, web, own), *_wrong_hosts(node, host, [_ALIAS])]
+    created = web.calls("CreateContainer", "c1")[0].request.config
+    folder = f"/var/lib/kubelet/pods/{web.uid}"
+    modes = {each: _mode(node, f"{folder}{each}") for each in ("", "/volumes", "/plugins", "/containers/c1")}
+    wrong += [f"{path} has mode {mode:o}" for path, mode in modes.items() if mode != _FOLDER]
+    if _found(node, created, "/dev/end") != {"": ("", 0o666)}:
+        wrong.append("the termination message is there, or not to be written")
+    await node.expect("files are as their containers need them", lambda: wrong, "START-15")
+
+
+_FOLDER, _READABLE = 0o750, 0o644
+
+
+def _mode(node: Node, path: str) -> int:
+    return node.target.machine.shown(path)[""][1]
+
+
+def _wrong_hosts(node: Node, whose: PodHandle, expected: Sequence[Sequence[str]]) -> Iterator[str]:
+    """What the hosts file of the pod's container has that is not expected."""
+    created = whose.calls("CreateContainer", "c1")[0].request.config
+    text, mode = _found(node, created, "/etc/hosts").get("", ("", 0))
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    if lines != expected or mode != _READABLE or not text.startswith("# Kubernetes-managed hosts file"):
+        yield f"the hosts file of {whose.name} has mode {mode:o} and {lines}"
 
 
 @witness("START-15")

@@ -151,3 +151,7 @@ async def test_loop_that_stands_still_is_ill(node: Node) -> None:
         await node.ask_health()
     await node.wait(20)
     await node.ask_health()
+    with node.not_ready(runtime=False):
+        await node.restart_kubelet()
+        await node.wait(20)
+        await node.ask_health()

@@ -238,3 +238,12 @@ async def test_reasons_are_forgotten_with_the_kubelet(node: Node) -> None:
         await node.kubelet.start()
         await web.until_running("c2", attempt=1)
     await web.until_running("c1")
+
+
+@witness("SYNC-11", "SYNC-02")
+async def test_pod_waits_for_its_folders(node: Node) -> None:
+    """A pod whose folders cannot be made gets no sandbox, and an event, until they can."""
+    with node.damaged("/var/lib/kubelet/pods"):
+        web = node.want(pod())
+        await web.until_event("FailedToMakePodDataDirectories", contract="START-02")
+    await web.until_running("c1")

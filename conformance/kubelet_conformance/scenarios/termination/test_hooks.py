@@ -158,6 +158,15 @@ async def test_http_hook_finds_its_port_by_name(node: Node) -> None:
     await web.until_gone()
 
 
+@witness("HOOK-03")
+async def test_http_hook_with_a_port_that_is_not_there_fails(node: Node) -> None:
+    """A postStart hook whose port no container has fails, and its container is killed."""
+    hook = {"postStart": {"httpGet": {"path": "/begun", "port": "none"}}}
+    web = node.want(pod(container("c1", lifecycle=hook)))
+    await web.until_event("FailedPostStartHook", contract="START-02")
+    await web.until_started("c1", attempt=1)
+
+
 @witness("HOOK-09", undisturbed="it waits for what a fault lets pass unseen")
 async def test_https_hook_falls_back(node: Node) -> None:
     """An HTTPS hook of a server that knows no TLS is sent again without, and without its credentials."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from kubelet_conformance.targets.controls import ActiveFault, InjectedFault, MachineControl
@@ -116,7 +117,7 @@ class Machine(MachineControl):
     def _amount(self, signal: str, text: str) -> Amount:
         capacity = self._memory_bytes if signal.startswith(_MEMORY) else _CAPACITY
         if text.endswith("%"):
-            return Amount(capacity * int(text.removesuffix("%")) // 100, capacity)
+            return Amount(int(capacity * Fraction(text.removesuffix("%")) // 100), capacity)
         return Amount(whole(text) + (self._freed() if signal.startswith(_MEMORY) else 0), capacity)
 
     def _freed(self) -> int:

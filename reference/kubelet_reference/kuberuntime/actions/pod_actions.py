@@ -256,10 +256,11 @@ class ActionRules:
         one, record = progress.next, progress.record
         if one is None:
             return found
-        code = record.exit_code if record is not None else 0
-        if progress.failed and fails_for_good(now.pod, one, code, now.behaviour):
+        if record is None:
+            return replace(found, inits=(one,))
+        if progress.failed and fails_for_good(now.pod, one, record.exit_code, now.behaviour):
             return replace(found, kill_pod=True)
-        if record is not None and record.state is ContainerState.UNKNOWN:
+        if record.state is ContainerState.UNKNOWN:
             kill = Kill(record, one, KillReason.UNKNOWN, f"Init container {_lost(record)}")
             return replace(found, inits=(one,), to_kill=(kill,))
         return replace(found, inits=(one,))

@@ -33,7 +33,6 @@ UNKNOWN, CREATED = ContainerState.UNKNOWN, ContainerState.CREATED
 class Step(Flag):
     """What is done for one init container."""
 
-    NOTHING = 0
     START = auto()
     """Start it."""
     KILL = auto()
@@ -48,6 +47,7 @@ class Step(Flag):
     """All before it are past."""
 
 
+_NOTHING = Step(0)
 RESTART = Step.KILL | Step.START
 
 
@@ -102,8 +102,8 @@ _FAILURE = ProbeOutcome.FAILURE
 
 SIDECAR_ROWS = Table[InitContainerFacts, SidecarRow](
     SidecarRow("S1", lambda c: c.state is None and c.sidecar and c.decided, Step.START),
-    SidecarRow("S2", lambda c: c.state is None, Step.NOTHING),
-    SidecarRow("S3", lambda c: not c.sidecar and c.decided, Step.NOTHING),
+    SidecarRow("S2", lambda c: c.state is None, _NOTHING),
+    SidecarRow("S3", lambda c: not c.sidecar and c.decided, _NOTHING),
     SidecarRow("S4", lambda c: c.state is CREATED, Step.START | Step.DECIDED),
     SidecarRow("S5", lambda c: c.runs and not c.sidecar, Step.DECIDED),
     SidecarRow("S6", lambda c: c.runs and c.has_startup and c.startup is None, Step.DECIDED),

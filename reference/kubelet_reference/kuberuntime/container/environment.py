@@ -45,8 +45,6 @@ class Environment:
 
         Where `envFrom` and `env` give the same name, `env` wins.
         """
-        if not container.env and not container.envFrom:
-            return {}
         imported: dict[str, str] = {}
         for source in container.envFrom or ():
             imported.update(await self._imported(pod, source))

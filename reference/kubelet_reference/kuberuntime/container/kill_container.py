@@ -131,7 +131,7 @@ class ContainerKiller:
         self.report_killing(kill)
         await self._pre_stop(kill, container, grace)
         if order is not None:
-            await order.wait_for_turn(kill.name, max(0.0, grace - (self.tools.clock.monotonic() - began)))
+            await order.wait_for_turn(kill.name, grace - (self.tools.clock.monotonic() - began))
         return self.tools.clock.monotonic() - began
 
     def is_gone(self, error: grpc.RpcError) -> bool:

@@ -15,7 +15,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure
-from kubelet_reference.cri.errors import is_not_found, wrapped_text
+from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 
 _log = logging.getLogger("kubelet_reference.records")
@@ -28,20 +28,15 @@ class RecordRemover:
         self._client = tools.client
         self._files = tools.files
 
-    async def remove(self, container_id: str) -> bool:
-        """Remove one container, its logs first: without them gone it stays (GC-06). Whether it went."""
+    async def remove(self, container_id: str) -> None:
+        """Remove one container, its logs first: without them gone it stays (GC-06)."""
         try:
             await self._remove_logs(container_id)
             await self._client.remove_container(container_id)
         except grpc.RpcError as error:
-            if is_not_found(error):
-                return True  # Another cleaner was faster: nothing is left to do.
             _log.warning("container %s was not removed: %s", container_id, wrapped_text(error))
-            return False
         except OSError as error:
             _log.warning("container %s was not removed, its log stays: %s", container_id, error)
-            return False
-        return True
 
     async def remove_record(self, container_id: str, name: str) -> ActionResult:
         """Remove one container and leave its logs, which go on counting its instances (RESTART-22)."""
@@ -94,32 +89,18 @@ def superfluous(records: PodRecords, died_id: str, *, remove_all: bool) -> tuple
 
 
 class ContainerDeletor:
-    """Removes containers one after another, in the background: no caller waits for that.
+    """Removes containers one after another, in the background: no caller waits for that."""
 
-    Several containers of a pod may die between two readings of the runtime. A container that one death has
-    queued is not queued again by the next one, whose records may still show it.
-    """
-
-    def __init__(self, remove: Callable[[str], Awaitable[bool]]) -> None:
+    def __init__(self, remove: Callable[[str], Awaitable[None]]) -> None:
         self._remove = remove
         self._due = asyncio.Queue[str]()
-        self._waiting = set[str]()
-        self._records: PodRecords | None = None
-        self._dealt_with = set[str]()
 
     def container_died(self, records: PodRecords, died_id: str, *, remove_all: bool) -> None:
         """Have the superfluous instances removed; `remove_all` says that the pod's content may go."""
-        if records is not self._records:
-            self._records, self._dealt_with = records, self._waiting.copy()
         for record in superfluous(records, died_id, remove_all=remove_all):
-            if record.id not in self._dealt_with:
-                self._dealt_with.add(record.id)
-                self._waiting.add(record.id)
-                self._due.put_nowait(record.id)
+            self._due.put_nowait(record.id)
 
     async def run(self) -> None:
         """Remove what is due, for ever; what fails is left to the garbage collector."""
         while True:
-            container_id = await self._due.get()
-            await self._remove(container_id)
-            self._waiting.discard(container_id)
+            await self._remove(await self._due.get())

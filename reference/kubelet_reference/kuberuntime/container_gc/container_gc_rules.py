@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.api import names
+from kubelet_reference.api.records import NANOSECONDS
 from kubelet_reference.util.settings import Settings
 
 
@@ -27,7 +28,7 @@ class Limits:
 
     def is_old(self, container: cri.Container) -> bool:
         """Whether the container is old enough to go."""
-        return self.minimum_age <= 0 or self.now - container.created_at >= self.minimum_age * 1e9
+        return self.now - container.created_at >= self.minimum_age * NANOSECONDS
 
 
 def limits_of(settings: Settings, now: int) -> Limits:
@@ -76,7 +77,7 @@ def _too_many(units: list[list[cri.Container]], most: int) -> list[cri.Container
 
 def _oldest(records: list[cri.Container], kept: int) -> list[cri.Container]:
     """Take all but the `kept` last out of the list; what was taken."""
-    taken = records[: max(0, len(records) - kept)]
+    taken = records[: -kept or None]
     del records[: len(taken)]
     return taken
 

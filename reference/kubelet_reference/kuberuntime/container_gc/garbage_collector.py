@@ -6,9 +6,8 @@ each container, and one sandbox. When its content may go, everything dead of it 
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -20,8 +19,6 @@ from kubelet_reference.kuberuntime.container.kill_container import ContainerKill
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
 from kubelet_reference.kuberuntime.container_gc.container_gc_rules import collectable_containers, limits_of
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-
-Record = TypeVar("Record", cri.Container, cri.PodSandbox)
 
 PERIOD = 60.0
 """Seconds from the end of one collection to the next."""
@@ -165,15 +162,8 @@ def collectable_sandboxes(
         units.setdefault(one.labels.get(names.POD_UID) or one.metadata.uid, []).append(one)
     found: list[cri.PodSandbox] = []
     for uid, every in units.items():
-        old = _oldest(sorted(every, key=_created_at), 0 if should_content_be_removed(uid) else 1)
+        old = sorted(every, key=lambda one: one.created_at)
+        if not should_content_be_removed(uid):
+            old.pop()
         found += [one for one in old if one.state != cri.SANDBOX_READY and one.id not in occupied]
     return found
-
-
-def _oldest(records: Sequence[Record], kept: int) -> Sequence[Record]:
-    """All but the `kept` last."""
-    return records[: max(0, len(records) - kept)]
-
-
-def _created_at(record: cri.Container | cri.PodSandbox) -> int:
-    return record.created_at
