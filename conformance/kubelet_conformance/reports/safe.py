@@ -3,12 +3,13 @@
 import os
 import shlex
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 TEXT_CHARS_MAX = 400
 """A longer text is cut in a report for people."""
 _ID_CHARS = 12
+_NAMED_MAX = 3
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, formats (the marks that turn the direction of writing among them), surrogates, unassigned."""
@@ -48,3 +49,8 @@ def nearest(name: str, names: Iterable[str]) -> str:
 def counted(number: int, word: str, words: str = "") -> str:
     """A number and its noun, such as `1 trace` and `2 traces`."""
     return f"{number} {word if number == 1 else words or f'{word}s'}"
+
+
+def a_few(names: Sequence[str], words: str) -> str:
+    """Names where they are few; of many the number, of what these words say."""
+    return ", ".join(names) if len(names) <= _NAMED_MAX else f"{len(names)} {words}"
