@@ -185,16 +185,39 @@ def test_bad_record_is_two(report: Report, tmp_path: Path, case: str) -> None:
     assert ended.err.count("\n") == 1
 
 
-def test_pack_that_is_cut_off_is_two(run: Runs, report: Report, tmp_path: Path) -> None:
-    """A pack that was not copied to its end is refused."""
+def test_pack_that_is_cut_off_shows_what_is_there(run: Runs, report: Report, tmp_path: Path) -> None:
+    """A pack that was not copied to its end has its verdicts, and says so; without these it is refused."""
     run(*BUGGY, "--record", "kept.tar.gz")
     pack = tmp_path / "kept.tar.gz"
-    pack.write_bytes(pack.read_bytes()[:2000])
-    ended = report(pack)
+    whole = pack.read_bytes()
+    pack.write_bytes(whole[: len(whole) * 2 // 3])
+    with_verdicts = report(pack)
+    pack.write_bytes(whole[:500])
+    without = report(pack)
+
+    assert with_verdicts.code == without.code == 2
+    assert "BROKEN  PROBE-10" in with_verdicts.out
+    assert f"{pack}: is cut off: its last traces are missing or damaged; copy it again" in with_verdicts.out
+    assert "BAD INPUT: " in with_verdicts.out
+    assert without.out == ""
+    assert "is cut off; " in without.err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["kept.tar.gz"]
+
+
+def test_cut_off_run_leaves_its_traces(
+    run: Runs, report: Report, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where run.json is cut off and traces are there, the message says how to judge them, and that works."""
+    run(*BUGGY, "--record", "kept")
+    (tmp_path / "kept" / RUN).write_text('{"schema": 3, "contr')
+
+    ended = report("kept")
+    remedy = "`kubelet-conformance check kept`"
+    judged = in_process(capsys, "check", "kept")
 
     assert ended.code == 2
-    assert "is no packed record, or is cut off" in ended.err
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["kept.tar.gz"]
+    assert remedy in ended.err
+    assert "BROKEN  PROBE-10" in judged.out
 
 
 @pytest.mark.parametrize(
