@@ -267,7 +267,7 @@ class _Entries:
 
 
 def _text(path: str) -> str:
-    remedy = "name a TOML file of [[deviation]] entries"
+    remedy = _nearest(path, bundled()) or "name a TOML file of [[deviation]] entries"
     if is_bundled(path):
         remedy = f"bundled are {', '.join(bundled())}"
     try:

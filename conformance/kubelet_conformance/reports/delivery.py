@@ -8,6 +8,7 @@ import click
 
 from kubelet_conformance.reports.forms import FORMS, in_form
 from kubelet_conformance.reports.output import check_writable, complain, deliver
+from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.files import write_whole
 from kubelet_conformance.run_record.record import Record
@@ -47,9 +48,8 @@ class Delivery:
         for each in self.files:
             form, _, file = each.partition("=")
             if form not in FORMS or not file:
-                raise BadInputError(
-                    f"--report {each}: write FORMAT=FILE, with a format of {', '.join(FORMS)}"
-                )
+                known, near = ", ".join(FORMS), nearest(form, FORMS)
+                raise BadInputError(f"--report {each}: write FORMAT=FILE, with a format of {known}{near}")
             yield form, file
 
     def deliver(self, record: Record) -> Exit:

@@ -41,8 +41,16 @@ def in_shell(word: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """What may have been meant by a name that there is not, to be added to a message; empty if nothing."""
-    near = get_close_matches(name, list(names))
+    """What may have been meant by a name that there is not, to be added to a message; empty if nothing.
+
+    Of a name such as `sandbox.one_is_run` the part before the point may be meant, or the one behind.
+    """
+    known, wanted = list(names), name.rstrip("*?.")
+    near = get_close_matches(wanted, known)
+    if not near:
+        parts = {each.rpartition(".")[2]: each for each in known}
+        parts |= {each.partition(".")[0]: f"{each.partition('.')[0]}.*" for each in known if "." in each}
+        near = [parts[each] for each in get_close_matches(wanted, parts)]
     return f"; nearest: {', '.join(near)}" if near else ""
 
 
