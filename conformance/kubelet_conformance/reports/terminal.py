@@ -186,7 +186,8 @@ class TerminalReport:
         self._line()
         self._line(f"    in {', '.join(self._place(at.proof))}")
         for title, lines in at.parts(result):
-            first, *others = (safe(line, WIDTH_MAX * 20) for line in lines)
+            most = _LOG_CHARS_MAX if title == "log" else WIDTH_MAX * 20
+            first, *others = (safe(line, most) for line in lines)
             if title in _SENTENCES:
                 first, *others = wrap(first, self._width - _TITLE_CHARS, break_on_hyphens=False)
             self._line(f"      {title}: {first}", _PART_STYLES.get(title, ""))
@@ -215,9 +216,12 @@ class TerminalReport:
     def _known(self) -> None:
         known = self._run.having(Verdict.KNOWN_DEVIATION)
         self._heading("known deviations", len(known), "yellow")
+        of_reasons: dict[str, list[str]] = {}
         for result in known:
             reasons = dict.fromkeys(each.deviation for each in result.evidence if each.deviation)
-            self._wrapped(f"{result.id}  {safe('; '.join(reasons))}", "    ")
+            of_reasons.setdefault("; ".join(reasons), []).append(result.id)
+        for reason, ids in of_reasons.items():
+            self._wrapped(f"{', '.join(ids)}  {safe(reason)}", "    ")
 
     def _stale(self) -> None:
         baseline, stale = self._run.baseline, self._run.stale
