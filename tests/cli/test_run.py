@@ -349,7 +349,9 @@ def test_full_disk_ends_the_run_with_two(run: Runs, monkeypatch: pytest.MonkeyPa
 
     assert (ended.code, ended.out) == (2, "")
     assert re.fullmatch(
-        r"error: kept/traces/\S+\.jsonl: cannot be written: No space left on device\n", ended.err
+        r"error: kept/traces/\S+\.jsonl: cannot be written: No space left on device; "
+        r"`kubelet-conformance report kept` shows what is over\n",
+        ended.err,
     )
     assert list((tmp_path / "kept" / "traces").iterdir()) == []
     assert json.loads((tmp_path / "kept" / "run.json").read_text())["ended"] == "unfinished"

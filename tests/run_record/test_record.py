@@ -245,9 +245,9 @@ def test_what_cannot_be_written_is_refused_before(
 
 
 def test_report_that_cannot_be_written_loses_nothing(
-    run: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Runs, report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A report that cannot be written in the end is complained of, with code 2, and the others are there."""
+    """A report that cannot be written is complained of; others are there, and the record is kept."""
 
     def full(path: Path, text: str) -> None:
         if path.name == "full":
@@ -259,7 +259,12 @@ def test_report_that_cannot_be_written_loses_nothing(
 
     assert ended.code == 2
     assert "BROKEN  PROBE-10" in ended.out
-    assert ended.err == f"error: {tmp_path / 'full'}: cannot be written: No space left on device\n"
+    complaint, note = ended.err.splitlines()
+    assert complaint == f"error: {tmp_path / 'full'}: cannot be written: No space left on device"
+    assert note.startswith("note: the record is kept: `kubelet-conformance report ")
+    kept = Path(note.split()[7].rstrip("`"))
+    assert "BROKEN  PROBE-10" in report(kept).out
+    shutil.rmtree(kept)
     assert (tmp_path / "badge").read_text().startswith("<svg")
 
 

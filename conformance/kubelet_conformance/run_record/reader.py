@@ -166,7 +166,9 @@ def _so_far(run: Run, journal: Path) -> Run:
     contracts = joined_contracts([*run.contracts, *(each for line in lines for each in line.contracts)])
     scenarios = tuple(line.scenario for line in lines)
     traces = {
-        each.trace: TraceResult(path=each.trace, scenario=each.name) for each in scenarios if each.trace
+        each.trace: TraceResult(path=each.trace, scenario=each.name, records=each.records)
+        for each in scenarios
+        if each.trace
     }
     return finished(
         replace(
