@@ -193,6 +193,16 @@ class AsListed(RuntimeReader):
         return tuple(reversed(await super()._containers(uid)))
 
 
+@bug("MUT-SANDBOX-04", breaks="SANDBOX-04")
+class TakesTheSandboxForThePod(EventedPleg):
+    """With a sandbox that is removed all that is known of its pod is forgotten."""
+
+    def take(self, event: ContainerEvent) -> None:
+        super().take(event)
+        if event.sandbox_is_gone:
+            self.cache.delete(event.uid)
+
+
 @bug("MUT-PLEG-14", breaks="PLEG-14")
 class LooksAllTheSame(EventedPleg):
     """The runtime is listed each second although it streams its events."""

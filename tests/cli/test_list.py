@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from command import in_process
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.campaigns.code_paths import code_paths
 from kubelet_conformance.campaigns.declared import declared_witnesses
@@ -154,6 +155,32 @@ def test_explained_by_its_shortest_witness(capsys: pytest.CaptureFixture[str], *
     assert timeline.splitlines()[0] == report["scenario"]
     assert all(line in timeline for line in report["timeline"])
     assert " s  #" in timeline
+
+
+def test_explained_by_the_scenario_that_broke_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a record it is the break, how to play it again, and its trace; what is kept has none of that."""
+    s = TraceBuilder(scenario="two sandboxes")
+    web = s.pod("web")
+    s.run_sandbox(web)
+    s.wait(1).run_sandbox(web, attempt=1)
+    (tmp_path / "two.jsonl").write_bytes(s.text())
+    in_process(capsys, "check", tmp_path / "two.jsonl", "--record", tmp_path / "kept")
+
+    broken = in_process(capsys, "explain", "SANDBOX-04", "--record", tmp_path / "kept").out
+    kept = in_process(capsys, "explain", "SANDBOX-10", "--record", tmp_path / "kept")
+    none = in_process(capsys, "explain", "SANDBOX-04", "--record", tmp_path)
+
+    shown = broken.partition("\nhow it was broken in two sandboxes\n")[2]
+    assert (
+        shown.index("expected: ")
+        < shown.index("happened: ")
+        < shown.index("again: kubelet-conformance check")
+    )
+    assert "breaks SANDBOX-04" in shown
+    assert kept.code == 0
+    assert "how it was broken" not in kept.out
+    assert none.code == 2
+    assert "is no record" in none.err
 
 
 def test_explained_with_the_code_behind_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,17 +98,23 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "id without a judge": (("GATE-01",), "GATE-01"),
     "no such level": (("SANDBOX-02", "--level", "may"), "none of SANDBOX-02 is a MAY; leave out level"),
     "unknown scenario": (
-        ("--scenario", "sandbox.nope"),
-        "there is no scenario sandbox.nope; `kubelet-conformance list --scenarios` shows them all",
+        ("--scenario", "nope.nope"),
+        "there is no scenario nope.nope; `kubelet-conformance list --scenarios` shows them all",
     ),
     "kubelet": (
         ("--kubelet", "crio"),
-        "no kubelet is named 'crio': choose reference, reference-process, the PATH of a kubelet, FILE.toml",
+        "no kubelet is named 'crio'; choose reference, reference-process, the PATH of a kubelet, FILE.toml",
     ),
+    "glob that nothing fits": (("--scenario", "sandbx*"), "no scenario sandbx*; nearest: sandbox.*; "),
+    "mistyped kubelet": (("--kubelet", "refrence"), "no kubelet is named 'refrence'; nearest: reference, "),
+    "mistyped runtime": (("--runtime", "containrd"), "no runtime is named 'containrd'; nearest: containerd"),
+    "mistyped form": (("--report", "htm=x"), "; nearest: html"),
+    "mistyped baseline": (("--baseline", "kuberntes-1.36"), "did you mean kubernetes-1.36?"),
+    "part of a campaign": (("--sample", "3"), "--sample is part of --sweep: give that too"),
     "bug": (("--kubelet", "bug:nope"), "no bug is named 'nope'"),
     "another kubelet without a version": (("--then-kubelet", "reference"), "write reference@1.36"),
     "another kubelet in a process": (("--then-kubelet", "reference-process@1.36"), "or both in this one"),
-    "runtime": (("--runtime", "docker"), "no runtime is named 'docker': choose fake"),
+    "runtime": (("--runtime", "docker"), "no runtime is named 'docker'; choose fake"),
     "version": (("--kubernetes", "9.99"), "Kubernetes 9.99 is not known; this suite knows 1.24 to 1.36"),
     "no version": (("--kubernetes", "new"), "'new' is no Kubernetes version; write it like 1.32"),
     "baseline": (("--baseline", "nope.toml"), "nope.toml: cannot be read"),
@@ -343,7 +349,9 @@ def test_full_disk_ends_the_run_with_two(run: Runs, monkeypatch: pytest.MonkeyPa
 
     assert (ended.code, ended.out) == (2, "")
     assert re.fullmatch(
-        r"error: kept/traces/\S+\.jsonl: cannot be written: No space left on device\n", ended.err
+        r"error: kept/traces/\S+\.jsonl: cannot be written: No space left on device; "
+        r"`kubelet-conformance report kept` shows what is over\n",
+        ended.err,
     )
     assert list((tmp_path / "kept" / "traces").iterdir()) == []
     assert json.loads((tmp_path / "kept" / "run.json").read_text())["ended"] == "unfinished"

@@ -49,7 +49,10 @@ def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str]
     result = in_process(capsys, "snapshot", "sandbox.nothing", "-o", tmp_path / "out")
 
     assert result.code == 2
-    assert "there is no scenario sandbox.nothing; `kubelet-conformance list --scenarios`" in result.err
+    assert (
+        "there is no scenario sandbox.nothing; nearest: sandbox.*; `kubelet-conformance list --scenarios`"
+        in result.err
+    )
     assert not (tmp_path / "out").exists()
 
 

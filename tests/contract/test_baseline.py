@@ -115,6 +115,22 @@ def test_scenario_narrows_an_entry(path: Path, named: str) -> None:
     assert verdicts == [Verdict.KNOWN_DEVIATION, Verdict.BROKEN, Verdict.BROKEN]
 
 
+def test_gate_narrows_an_entry(path: Path) -> None:
+    """An entry with a feature gate knows breaks only where that is on, and is stale only there."""
+    found = baseline(path, '[[deviation]]\nid = "SANDBOX-01"\ngate = "EventedPLEG"\nreason = "r"\n')
+    outcome = asking("ImageStatus").judge_with(CONTRACTS["SANDBOX-01"])
+    kept = Outcome(Verdict.KEPT, 1, kept_clauses={("", None)})
+    verdicts = [found.applied("SANDBOX-01", outcome, gates).verdict for gates in ((), ("EventedPLEG",))]
+    other = baseline(path, path.read_text(encoding="utf-8"))
+    other.applied("SANDBOX-01", kept)
+    before = other.stale()
+    other.applied("SANDBOX-01", kept, ("EventedPLEG",))
+
+    assert verdicts == [Verdict.BROKEN, Verdict.KNOWN_DEVIATION]
+    assert before == []
+    assert [str(each) for each in other.stale()] == ["SANDBOX-01, gate EventedPLEG"]
+
+
 def test_entry_that_was_kept_is_stale(path: Path) -> None:
     """An entry whose clause was put to the test and never broken is stale; the first break clears it."""
     found = baseline(path, '[[deviation]]\nid = "SANDBOX-02"\nclause = "main"\nreason = "r"\n')

@@ -39,7 +39,10 @@ def request(*steps: Step) -> HistoriesRequest:
 
 
 def test_what_the_reference_keeps_is_shrunk_on_the_kubelet(tmp_path: Path) -> None:
-    """Steps and containers that the break does without are gone; the shrunk history is kept and judged."""
+    """Steps and containers that the break does without are gone; the shrunk history is judged and kept.
+
+    So is the log of its kubelet, and no log of those that were only tried.
+    """
     live, kept = VirtualLiveRun("bug:K8S-9649", tmp_path), tmp_path / "kept"
     run = campaign(live, tmp_path, kept)
 
@@ -53,6 +56,7 @@ def test_what_the_reference_keeps_is_shrunk_on_the_kubelet(tmp_path: Path) -> No
     assert found.file == str(history.path)
     assert run.check.results["RESTART-02"].outcome.verdict is Verdict.BROKEN
     assert [trace.path for trace in run.check.traces] == [str(tmp_path / f"{history.path.stem}.jsonl")]
+    assert [log.stem for log in tmp_path.glob("*.log")] == [history.path.stem]
     assert len(live.played_alone) > 1
 
 

@@ -412,4 +412,4 @@ def test_unknown_runtimes_are_usage_errors(play: Any) -> None:
     ended = play((QUICK,), "--kc-runtime=docker")
 
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
-    assert "no runtime is named 'docker': choose fake, containerd or unix:///PATH" in ended.stderr.str()
+    assert "no runtime is named 'docker'; choose fake, containerd or unix:///PATH" in ended.stderr.str()

@@ -246,7 +246,7 @@ def test_wrong_choice_is_a_usage_error(play: Any) -> None:
 
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
     assert (
-        "ERROR: no kubelet is named 'crio': choose reference, reference-process, the PATH of a kubelet,"
+        "ERROR: no kubelet is named 'crio'; choose reference, reference-process, the PATH of a kubelet,"
         " FILE.toml, or bug:ID" in ended.stderr.str()
     )
 

@@ -1,5 +1,6 @@
 """The page of a record, and the pages of timelines beside it; how it looks is tested in a browser."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,16 @@ def test_seeded_bugs_stand_with_the_contract_that_catches_them(
 
     assert declared_bugs()["SANDBOX-04"]
     assert all(f"<code>bug:{each}</code>" in contract for each in declared_bugs()["SANDBOX-04"])
+
+
+def test_a_picture_marks_the_likeliest_cause_above_all(
+    kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The contract that the page names first names the slices that are filled; others are outlines."""
+    page = in_process(capsys, "report", kept, "--format=html").out
+    cause = page.partition('<ol class="firsts">')[2].partition('<a href="#')[2].partition('"')[0]
+    filled = re.findall(r'<g class="slice"><rect [^>]*><text [^>]*>([^<]*)', page)
+
+    assert filled
+    assert {each.partition(" ")[0] for each in filled} == {cause}
+    assert 'class="slice also"' in page

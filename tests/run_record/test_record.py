@@ -185,16 +185,39 @@ def test_bad_record_is_two(report: Report, tmp_path: Path, case: str) -> None:
     assert ended.err.count("\n") == 1
 
 
-def test_pack_that_is_cut_off_is_two(run: Runs, report: Report, tmp_path: Path) -> None:
-    """A pack that was not copied to its end is refused."""
+def test_pack_that_is_cut_off_shows_what_is_there(run: Runs, report: Report, tmp_path: Path) -> None:
+    """A pack that was not copied to its end has its verdicts, and says so; without these it is refused."""
     run(*BUGGY, "--record", "kept.tar.gz")
     pack = tmp_path / "kept.tar.gz"
-    pack.write_bytes(pack.read_bytes()[:2000])
-    ended = report(pack)
+    whole = pack.read_bytes()
+    pack.write_bytes(whole[: len(whole) * 2 // 3])
+    with_verdicts = report(pack)
+    pack.write_bytes(whole[:500])
+    without = report(pack)
+
+    assert with_verdicts.code == without.code == 2
+    assert "BROKEN  PROBE-10" in with_verdicts.out
+    assert f"{pack}: is cut off: its last traces are missing or damaged; copy it again" in with_verdicts.out
+    assert "BAD INPUT: " in with_verdicts.out
+    assert without.out == ""
+    assert "is cut off; " in without.err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["kept.tar.gz"]
+
+
+def test_cut_off_run_leaves_its_traces(
+    run: Runs, report: Report, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where run.json is cut off and traces are there, the message says how to judge them, and that works."""
+    run(*BUGGY, "--record", "kept")
+    (tmp_path / "kept" / RUN).write_text('{"schema": 3, "contr')
+
+    ended = report("kept")
+    remedy = "`kubelet-conformance check kept`"
+    judged = in_process(capsys, "check", "kept")
 
     assert ended.code == 2
-    assert "is no packed record, or is cut off" in ended.err
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["kept.tar.gz"]
+    assert remedy in ended.err
+    assert "BROKEN  PROBE-10" in judged.out
 
 
 @pytest.mark.parametrize(
@@ -222,9 +245,9 @@ def test_what_cannot_be_written_is_refused_before(
 
 
 def test_report_that_cannot_be_written_loses_nothing(
-    run: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Runs, report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A report that cannot be written in the end is complained of, with code 2, and the others are there."""
+    """A report that cannot be written is complained of; others are there, and the record is kept."""
 
     def full(path: Path, text: str) -> None:
         if path.name == "full":
@@ -236,7 +259,12 @@ def test_report_that_cannot_be_written_loses_nothing(
 
     assert ended.code == 2
     assert "BROKEN  PROBE-10" in ended.out
-    assert ended.err == f"error: {tmp_path / 'full'}: cannot be written: No space left on device\n"
+    complaint, note = ended.err.splitlines()
+    assert complaint == f"error: {tmp_path / 'full'}: cannot be written: No space left on device"
+    assert note.startswith("note: the record is kept: `kubelet-conformance report ")
+    kept = Path(note.split()[7].rstrip("`"))
+    assert "BROKEN  PROBE-10" in report(kept).out
+    shutil.rmtree(kept)
     assert (tmp_path / "badge").read_text().startswith("<svg")
 
 

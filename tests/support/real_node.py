@@ -61,7 +61,9 @@ async def _on(scenario: Scenario, target: Target) -> None:
 def broken(judged: Judged, baseline: Path) -> list[str]:
     """What was broken, or could not be judged, with the evidence in words; `baseline` tells what is known."""
     known = Baseline.read(str(baseline), every_contract())
-    outcomes = {name: known.applied(name, outcome) for name, outcome in judged.outcomes.items()}
+    outcomes = {
+        name: known.applied(name, outcome, judged.trace.gates) for name, outcome in judged.outcomes.items()
+    }
     bad = {Verdict.BROKEN, Verdict.ERROR}
     return [
         f"{name} {outcome.verdict}: {[(each.clause, each.seq, each.text) for each in outcome.evidence[:3]]}"

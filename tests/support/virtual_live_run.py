@@ -62,10 +62,16 @@ class VirtualLiveRun:
     def play_alone(self, acts: Sequence[Act]) -> list[PlayedLife | None]:
         """Play each on a node of its own."""
         self.played_alone += [act.name for act in acts]
+        for act in acts:
+            self.log_of(act.name).touch()
         return [
             PlayedLife(self._stage.play(act.scenario, act.name, act.settings, VERSION), (), {})
             for act in acts
         ]
+
+    def log_of(self, name: str) -> Path:
+        """Where its log is kept."""
+        return self._folder / f"{name}.log"
 
     def session(self, folder: Path) -> Session:
         """A session with this run."""

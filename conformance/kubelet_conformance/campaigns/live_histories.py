@@ -27,6 +27,7 @@ from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, witness
 from kubelet_conformance.plugin.live.live_run import LiveScenario
+from kubelet_conformance.plugin.live.log_moments import with_log
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.progress import Steps
@@ -105,8 +106,8 @@ class LiveCampaign:
         self.found: list[HistoryFound] = []
         self.played = 0
         self.repeated = 0
-        self._latest = 0.0
-        """When the latest history that was played alone began, in seconds since the epoch."""
+        self._began: dict[str, float] = {}
+        """When each of those that were played alone to shrink a find began, in seconds since the epoch."""
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -210,10 +211,10 @@ class LiveCampaign:
         if again is None:
             words.append("it was not broken again when this was played alone")
             return found
-        until = self._latest + _SHRINK_SECONDS
+        until = max(self._began.values()) + _SHRINK_SECONDS
 
         def in_time(histories: Sequence[History]) -> PlayedHistory | None:
-            return on_live(histories) if self._latest < until else None
+            return on_live(histories) if max(self._began.values()) < until else None
 
         return shrunk(again, in_time, width=_SHRINK_WIDTH, tries_max=_SHRINKS_MAX)[0]
 
@@ -221,9 +222,10 @@ class LiveCampaign:
         """Play histories side by side, each on a node of its own; the first of them that breaks this."""
         drawn = [_Drawn(name_of(each, what), each, self._version, self._mirrors) for each in histories]
         lives = self._live.play_alone([each.act(number) for number, each in enumerate(drawn)])
+        for one, life in zip(drawn, lives, strict=True):
+            self._began[one.name] = 0.0 if life is None else life.started
         for one, number, life in zip(drawn, range(len(drawn)), lives, strict=True):
             if life is not None:
-                self._latest = max(self._latest, life.started)
                 played = self._judged(one, life, number)
                 if what in self._broken(played):
                     return played
@@ -252,8 +254,13 @@ class LiveCampaign:
             timed_out = "; ".join(smallest.progress.not_converged)
             unmet = f"{NOT_CONVERGED}: {timed_out}" if timed_out else ""
             trace = replace(smallest.judged.trace, path=str(path), scenario=name)
-            played = Played(name, replace(smallest.judged, trace=trace), unmet, smallest.failed)
+            judged = replace(smallest.judged, trace=trace)
+            judged = with_log(judged, path, self._live.log_of(name), self._began[name], {})
+            played = Played(name, judged, unmet, smallest.failed)
             self.check.add(played.judged)
+        for other in self._began.keys() - {played.scenario}:
+            self._live.log_of(other).unlink(missing_ok=True)
+        self._began.clear()
         code = as_scenario(smallest, what)
         self.found.append(HistoryFound(what, played, (*words, *as_words(smallest)), code, str(file)))
         return again

@@ -91,7 +91,7 @@ def play_histories(given: dict[str, Any]) -> int:
             record = writer.finish(run.result())
             if writer.problem:
                 complain(writer.problem)
-            return gravest(options.delivery.deliver(record), Exit(record.run.exit_code))
+            return gravest(options.delivery.deliver(record, writer), Exit(record.run.exit_code))
     except OSError as error:
         raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
     finally:

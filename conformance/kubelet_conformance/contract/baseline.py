@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -27,10 +27,10 @@ MAIN_CLAUSE = "main"
 """The name in baselines and reports of the clause that has no name of its own."""
 
 _BUNDLED = re.compile(r"kubernetes-\d+\.\d+")
-_TEXTS = ("id", "clause", "scenario", "reason")
+_TEXTS = ("id", "clause", "scenario", "gate", "reason")
 _KEYS = (*_TEXTS, "breaks", "sometimes")
 _FORM = (
-    "an entry is [[deviation]] with reason, id or breaks, and clause, scenario and sometimes as they apply"
+    "an entry is [[deviation]] with reason, id or breaks, and clause, scenario, gate, sometimes as they apply"
 )
 
 
@@ -47,8 +47,8 @@ class BaselineError(InputError):
 class Deviation:
     """What an entry says of one contract, perhaps of one clause, perhaps in some scenarios only, and why.
 
-    The scenarios are a name or a pattern, as `--scenario` takes it. What is broken only `sometimes`, as it
-    depends on timing, is never stale.
+    The scenarios are a name or a pattern, as `--scenario` takes it. With a `gate` it is known only where this
+    feature gate is on. What is broken only `sometimes`, as it depends on timing, is never stale.
     """
 
     id: str
@@ -57,6 +57,7 @@ class Deviation:
     scenario: str | None = None
     line: int | None = None
     sometimes: bool = False
+    gate: str | None = None
 
     def covers(self, clause: str, scenario: str | None) -> bool:
         """Whether the entry is about this clause, in a trace of this scenario."""
@@ -69,7 +70,7 @@ class Deviation:
         return self.scenario is not None and "*" not in self.scenario
 
     def __str__(self) -> str:
-        narrowed = ("clause", self.clause), ("scenario", self.scenario)
+        narrowed = ("clause", self.clause), ("scenario", self.scenario), ("gate", self.gate)
         return ", ".join([self.id, *(f"{key} {value}" for key, value in narrowed if value is not None)])
 
 
@@ -104,9 +105,15 @@ class Baseline:
             raise _no_toml(path, error) from None
         return cls(path, _Entries(path, text, contracts).read(document))
 
-    def applied(self, contract: str, outcome: Outcome) -> Outcome:
-        """The outcome on one trace with known deviations marked; the baseline notes which entries matched."""
-        entries = self._of.get(contract)
+    def applied(self, contract: str, outcome: Outcome, gates: Collection[str] = ()) -> Outcome:
+        """The outcome on one trace with known deviations marked; the baseline notes which entries matched.
+
+        Args:
+            contract: Its id.
+            outcome: What the contract's judge found.
+            gates: The feature gates that the trace says are on.
+        """
+        entries = [each for each in self._of.get(contract, ()) if each.gate is None or each.gate in gates]
         if not entries:
             return outcome
         self._broken |= {each for each in entries for place in outcome.broken_clauses if each.covers(*place)}
@@ -173,7 +180,7 @@ class _Entries:
             raise self._bad(
                 None, "`deviation` is no list of tables", "write [[deviation]] in double brackets"
             )
-        found: dict[tuple[str, str | None, str | None], Deviation] = {}
+        found: dict[tuple[str | None, ...], Deviation] = {}
         wrong: list[BaselineError] = []
         every = cast("list[object]", tables)
         for number, table in enumerate(every):
@@ -186,7 +193,7 @@ class _Entries:
             wrong += [
                 self._bad(line, f"{entry} is listed twice", "keep one of them")
                 for entry in entries
-                if found.setdefault((entry.id, entry.clause, entry.scenario), entry) is not entry
+                if found.setdefault((entry.id, entry.clause, entry.scenario, entry.gate), entry) is not entry
             ]
         if wrong:
             wrong[0].more = wrong[1:]
@@ -218,8 +225,8 @@ class _Entries:
         for name, named in places:
             contract = self._contract(name, line)
             clause = self._clause(contract, named, line)
-            scenario = fields.get("scenario")
-            found.append(Deviation(contract.id, fields["reason"], clause, scenario, line, sometimes))
+            scenario, gate = fields.get("scenario"), fields.get("gate")
+            found.append(Deviation(contract.id, fields["reason"], clause, scenario, line, sometimes, gate))
         return found
 
     def _places(
@@ -267,7 +274,7 @@ class _Entries:
 
 
 def _text(path: str) -> str:
-    remedy = "name a TOML file of [[deviation]] entries"
+    remedy = _nearest(path, bundled()) or "name a TOML file of [[deviation]] entries"
     if is_bundled(path):
         remedy = f"bundled are {', '.join(bundled())}"
     try:

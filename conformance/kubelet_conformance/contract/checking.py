@@ -66,6 +66,8 @@ class Trace:
     """Its last whole line, where it is truncated and was judged up to there."""
     seconds: float = 0.0
     """How long it lasts, in its own time."""
+    gates: frozenset[str] = frozenset()
+    """The feature gates that its header says are on."""
 
     @property
     def version(self) -> str | None:
@@ -181,6 +183,7 @@ def _judged(
         header.then_kubernetes is not None,
         reader.cut_line,
         judge.now,
+        header.gates,
     )
     return Judged(trace, judge.outcomes(), tuple(waits))
 
@@ -267,8 +270,7 @@ class Check:
         self.traces.append(judged.trace)
         version = judged.trace.version or "unknown"
         for contract, outcome in judged.outcomes.items():
-            known = outcome if self.baseline is None else self.baseline.applied(contract, outcome)
-            self.results[contract].add(known, version)
+            self.results[contract].add(self._known(contract, outcome, judged.trace), version)
         # What was broken in a trace, known or not, explains a wait there that names no contract.
         bad = {Verdict.BROKEN, Verdict.ERROR}
         broke = any(outcome.verdict in bad for outcome in judged.outcomes.values())
@@ -293,9 +295,13 @@ class Check:
     def knows(self, contract: str, judged: Judged) -> bool:
         """Whether the baseline names all that breaks a contract in a trace."""
         outcome = judged.outcomes.get(contract)
-        if self.baseline is None or outcome is None:
+        if outcome is None:
             return False
-        return self.baseline.applied(contract, outcome).verdict is Verdict.KNOWN_DEVIATION
+        return self._known(contract, outcome, judged.trace).verdict is Verdict.KNOWN_DEVIATION
+
+    def _known(self, contract: str, outcome: Outcome, trace: Trace) -> Outcome:
+        """The outcome as the baseline sees it, if there is one."""
+        return outcome if self.baseline is None else self.baseline.applied(contract, outcome, trace.gates)
 
     def stale(self) -> list[Deviation]:
         """The baseline's entries that were exercised and never broken.

@@ -179,7 +179,11 @@ class Scenarios:
                 else:
                     played = self.session().play(function, this, arguments)
         except TraceNotWrittenError as error:
-            self._stop(str(error), Exit.BAD_INPUT)
+            writer = self.session().writer
+            over = ""
+            if writer is not None and writer.grows:
+                over = f"; `kubelet-conformance report {writer.folder}` shows what is over"
+            self._stop(f"{error}{over}", Exit.BAD_INPUT)
         pyfuncitem.stash[_PLAYED] = packed(played) if self._is_worker() else played
         if self.session().ends_run(played):
             pyfuncitem.session.shouldfail = "--fail-fast"
@@ -350,7 +354,7 @@ class Scenarios:
             kept = Exit.BAD_INPUT
         if not self._has_terminal() or delivery.output is not None:
             kept = gravest(kept, delivery.deliver_first(record))
-        return gravest(kept, delivery.deliver_files(record))
+        return gravest(kept, delivery.deliver_files(record, ours.writer))
 
     def pytest_unconfigure(self) -> None:
         """Clean up."""

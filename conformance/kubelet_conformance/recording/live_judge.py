@@ -53,7 +53,13 @@ class LiveJudge:
         elif judge is not None:
             header = self._header
             trace = Trace(
-                self._path, self._kubernetes, header.kubernetes, header.runtime, header.scenario, self._count
+                self._path,
+                self._kubernetes,
+                header.kubernetes,
+                header.runtime,
+                header.scenario,
+                self._count,
+                gates=header.gates,
             )
             judged = Judged(trace, judge.outcomes(), tuple[Wait, ...]())
             # What the machine's stalls explain is known once the piece is complete.

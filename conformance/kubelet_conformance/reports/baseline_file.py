@@ -54,7 +54,7 @@ def _comment(result: Result, entry: Deviation) -> Iterator[str]:
 
 def _table(entry: Deviation) -> Iterator[str]:
     yield "[[deviation]]"
-    for key in ("id", "clause", "scenario", "reason"):
+    for key in ("id", "clause", "scenario", "gate", "reason"):
         value: str | None = getattr(entry, key)
         if value is not None:
             # What JSON escapes, TOML escapes alike.

@@ -13,11 +13,12 @@ from kubelet_conformance.contract.applicability import Need
 from kubelet_conformance.contract.baseline import clause_names
 from kubelet_conformance.contract.catalogue import Row, row, rows
 from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.reports.safe import counted
+from kubelet_conformance.reports.safe import counted, safe
 from kubelet_conformance.reports.source_lines import SourceLines
 
 _WIDTH_MAX = 110
 _RULE_CHARS = 70
+_WORDS_CHARS = 2000
 
 
 class Fate(StrEnum):
@@ -83,13 +84,17 @@ class Shown:
 
     Attributes:
         scenario: its name.
-        lines: the lanes of the timeline, and its first rows.
-        left_out: how many rows come after those.
+        lines: the lanes of the timeline, and its rows.
+        left_out: how many rows are not among these.
+        title: what it shows.
+        words: how the contract is broken in it, and how to see that again; empty where it is kept.
     """
 
     scenario: str
     lines: tuple[str, ...]
     left_out: int
+    title: str = "how the reference keeps it"
+    words: tuple[str, ...] = ()
 
 
 def entries(contracts: Mapping[str, Contract]) -> list[Entry]:
@@ -156,7 +161,9 @@ def entry_report(each: Entry, paths: CodePaths, shown: Shown | None) -> dict[str
         "scenarios": [{"name": one.name, **_located(one.lines)} for one in paths.scenarios],
         "bugs": [{"id": one.name, "title": one.sentence, **_located(one.lines)} for one in paths.bugs],
         "kept_by": [{"name": lines.name, **_located(lines)} for lines in paths.kept_by],
-        "shown_by": None if shown is None else {"scenario": shown.scenario, "timeline": list(shown.lines)},
+        "shown_by": None
+        if shown is None
+        else {"scenario": shown.scenario, "break": list(shown.words), "timeline": list(shown.lines)},
     }
 
 
@@ -201,9 +208,11 @@ def print_entry(each: Entry, paths: CodePaths, shown: Shown | None, console: Con
             console.print(f"    {line}", soft_wrap=True)
             _print_text(text, console, width, indent=8)
     if shown is not None:
-        console.print(f"\nhow the reference keeps it in {shown.scenario}", style="bold", soft_wrap=True)
+        console.print(f"\n{shown.title} in {safe(shown.scenario)}", style="bold", soft_wrap=True)
+        for line in shown.words:
+            console.print(f"    {safe(line, _WORDS_CHARS)}", soft_wrap=True)
         more = [f"({counted(shown.left_out, 'more row')})"] if shown.left_out else []
-        for line in (*shown.lines, *more):
+        for line in ("", *shown.lines, *more) if shown.words else (*shown.lines, *more):
             console.print(f"    {line}"[: console.width if console.is_terminal else None], soft_wrap=True)
 
 

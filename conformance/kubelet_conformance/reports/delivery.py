@@ -8,9 +8,11 @@ import click
 
 from kubelet_conformance.reports.forms import FORMS, in_form
 from kubelet_conformance.reports.output import check_writable, complain, deliver
+from kubelet_conformance.reports.safe import in_shell, nearest
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.files import write_whole
 from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.run_record.writer import RecordWriter
 from kubelet_conformance.trace.format.errors import BadInputError
 
 BugsOf = Callable[[], Mapping[str, Sequence[str]]]
@@ -47,24 +49,27 @@ class Delivery:
         for each in self.files:
             form, _, file = each.partition("=")
             if form not in FORMS or not file:
-                raise BadInputError(
-                    f"--report {each}: write FORMAT=FILE, with a format of {', '.join(FORMS)}"
-                )
+                known, near = ", ".join(FORMS), nearest(form, FORMS)
+                raise BadInputError(f"--report {each}: write FORMAT=FILE, with a format of {known}{near}")
             yield form, file
 
-    def deliver(self, record: Record) -> Exit:
+    def deliver(self, record: Record, writer: RecordWriter | None = None) -> Exit:
         """Deliver all; a report that cannot be written goes to standard output, or is complained of."""
-        return gravest(self.deliver_first(record), self.deliver_files(record))
+        return gravest(self.deliver_first(record), self.deliver_files(record, writer))
 
     def deliver_first(self, record: Record) -> Exit:
         """Print the report, or write it to its file; printed if that cannot be written."""
         return self._delivered(record, self.form, self.output)
 
-    def deliver_files(self, record: Record) -> Exit:
-        """Write the further reports."""
+    def deliver_files(self, record: Record, writer: RecordWriter | None = None) -> Exit:
+        """Write the further reports; for one that cannot be written the record of the `writer` is kept."""
         ended = Exit.OK
         for form, file in self._files():
             ended = gravest(ended, self._delivered(record, form, file, prints=False))
+        kept = "" if ended is Exit.OK or writer is None else writer.keep(record.run)
+        if kept:
+            again = f"`kubelet-conformance report {in_shell(kept)}`"
+            complain(f"the record is kept: {again} reports on it once more", note=True)
         return ended
 
     def _delivered(self, record: Record, form: str, file: str | None, *, prints: bool = True) -> Exit:

@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.console import Console
 from kubelet_conformance.contract.definition import BrokenModuleError
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.run_record.conclusion import Exit
-from kubelet_conformance.run_record.files import as_json, write_whole
+from kubelet_conformance.run_record.files import as_json, try_to_write, write_whole
 
 _MESSAGE_CHARS_MAX = 2000
 
@@ -69,28 +68,27 @@ def report_internal_error(error: BaseException, *, debug: bool) -> Exit:
     return Exit.INTERNAL_ERROR
 
 
-def check_writable(output: str | None, *inputs: str) -> None:
-    """Refuse a file for the report that cannot be one, before the work and not after it."""
+def check_writable(output: str | None, *inputs: str, what: str = "the report") -> None:
+    """Refuse a file for the report, or for `what` else, that cannot be one: before the work, not after it."""
     if output is None:
         return
     path = Path(output)
     if path.is_dir():
-        raise click.ClickException(f"{output}: is a folder; name a file for the report")
+        raise click.ClickException(f"{output}: is a folder; name a file for {what}")
     if not path.parent.is_dir():
         raise click.ClickException(f"{output}: its folder does not exist; make it first")
     if path.is_file() or not path.exists():  # a pipe or a device is written to as it is
-        check_folder(output)
+        _check_folder(output)
     for each in inputs:
         with contextlib.suppress(OSError):
             if path.samefile(each):
-                raise click.ClickException(f"{output}: is an input too; name another file for the report")
+                raise click.ClickException(f"{output}: is an input too; name another file for {what}")
 
 
-def check_folder(output: str) -> None:
-    """Refuse a file in a folder that takes no new file, such as one of a read-only disk."""
+def _check_folder(output: str) -> None:
+    """Refuse a file in a folder that takes no new file, such as one of a disk that is read-only or full."""
     try:
-        with tempfile.TemporaryFile(dir=Path(output).parent):
-            pass
+        try_to_write(Path(output).parent)
     except OSError as error:
         raise click.ClickException(
             f"{output}: cannot be written: {error.strerror or error}; name a file in another folder"

@@ -3,12 +3,13 @@
 import os
 import shlex
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 TEXT_CHARS_MAX = 400
 """A longer text is cut in a report for people."""
 _ID_CHARS = 12
+_NAMED_MAX = 3
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, formats (the marks that turn the direction of writing among them), surrogates, unassigned."""
@@ -40,11 +41,24 @@ def in_shell(word: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """What may have been meant by a name that there is not, to be added to a message; empty if nothing."""
-    near = get_close_matches(name, list(names))
+    """What may have been meant by a name that there is not, to be added to a message; empty if nothing.
+
+    Of a name such as `sandbox.one_is_run` the part before the point may be meant, or the one behind.
+    """
+    known, wanted = list(names), name.rstrip("*?.")
+    near = get_close_matches(wanted, known)
+    if not near:
+        parts = {each.rpartition(".")[2]: each for each in known}
+        parts |= {each.partition(".")[0]: f"{each.partition('.')[0]}.*" for each in known if "." in each}
+        near = [parts[each] for each in get_close_matches(wanted, parts)]
     return f"; nearest: {', '.join(near)}" if near else ""
 
 
 def counted(number: int, word: str, words: str = "") -> str:
     """A number and its noun, such as `1 trace` and `2 traces`."""
     return f"{number} {word if number == 1 else words or f'{word}s'}"
+
+
+def a_few(names: Sequence[str], words: str) -> str:
+    """Names where they are few; of many the number, of what these words say."""
+    return ", ".join(names) if len(names) <= _NAMED_MAX else f"{len(names)} {words}"

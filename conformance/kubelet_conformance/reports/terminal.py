@@ -9,7 +9,7 @@ from rich.text import Text
 from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.playing import again, amount
-from kubelet_conformance.reports.safe import counted, safe
+from kubelet_conformance.reports.safe import a_few, counted, safe
 from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, names_rule
 from kubelet_conformance.reports.trace_text.causes import Group, groups_of
 from kubelet_conformance.run_record.conclusion import Exit
@@ -186,7 +186,8 @@ class TerminalReport:
         self._line()
         self._line(f"    in {', '.join(self._place(at.proof))}")
         for title, lines in at.parts(result):
-            first, *others = (safe(line, WIDTH_MAX * 20) for line in lines)
+            most = _LOG_CHARS_MAX if title == "log" else WIDTH_MAX * 20
+            first, *others = (safe(line, most) for line in lines)
             if title in _SENTENCES:
                 first, *others = wrap(first, self._width - _TITLE_CHARS, break_on_hyphens=False)
             self._line(f"      {title}: {first}", _PART_STYLES.get(title, ""))
@@ -215,9 +216,12 @@ class TerminalReport:
     def _known(self) -> None:
         known = self._run.having(Verdict.KNOWN_DEVIATION)
         self._heading("known deviations", len(known), "yellow")
+        of_reasons: dict[str, list[str]] = {}
         for result in known:
             reasons = dict.fromkeys(each.deviation for each in result.evidence if each.deviation)
-            self._wrapped(f"{result.id}  {safe('; '.join(reasons))}", "    ")
+            of_reasons.setdefault("; ".join(reasons), []).append(result.id)
+        for reason, ids in of_reasons.items():
+            self._wrapped(f"{', '.join(ids)}  {safe(reason)}", "    ")
 
     def _stale(self) -> None:
         baseline, stale = self._run.baseline, self._run.stale
@@ -262,14 +266,15 @@ class TerminalReport:
         seconds = sum(trace.stalled_seconds for trace in stalled)
         excused = {result.id: result.inconclusive for result in self._run.contracts if result.inconclusive}
         self._line()
-        self._line(
-            f"inconclusive: a stall of the machine may be why it seemed broken ({len(excused)})", "bold"
-        )
+        more = "; -v names them" if excused and not self._verbose else ""
+        title = "inconclusive: a stall of the machine may be why it seemed broken"
+        self._line(f"{title} ({len(excused)}{more})", "bold")
         self._line(f"    {count} of the machine, {seconds:.1f} s in {counted(len(stalled), 'trace')}", "dim")
-        self._wrapped(" ".join(f"{name} ({times})" for name, times in excused.items()), "    ")
+        self._named([f"{name} ({times})" for name, times in excused.items()], "    ")
         only = [result.id for result in self._run.having(Verdict.NOT_EXERCISED) if result.inconclusive]
         if only:
-            self._wrapped(f"exercised in no other way, so play these again: {' '.join(only)}", "    ")
+            named = ", ".join(only) if self._verbose else a_few(only, "contracts")
+            self._wrapped(f"exercised in no other way, so play these again: {named}", "    ")
 
     def _not_exercised(self) -> None:
         idle = self._run.having(Verdict.NOT_EXERCISED)

@@ -3,7 +3,11 @@
 import contextlib
 import json
 import os
+import tempfile
 from pathlib import Path
+
+_BLOCK = 4096
+"""A disk that does not take so many bytes is full."""
 
 
 def as_json(value: object, indent: int | None = 2) -> str:
@@ -34,3 +38,9 @@ def write_whole(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+
+
+def try_to_write(folder: Path) -> None:
+    """Write a file that is gone again; raises OSError for a folder on a disk that is read-only or full."""
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        file.write(bytes(_BLOCK))

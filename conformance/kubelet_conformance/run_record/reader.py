@@ -9,6 +9,7 @@ from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import Any, cast
 
 import msgspec
@@ -23,6 +24,7 @@ from kubelet_conformance.run_record.model import (
     Run,
     ScenarioResult,
     TraceResult,
+    Unreadable,
 )
 from kubelet_conformance.run_record.record import JOURNAL, LOGS, RUN, TRACE, TRACES, Record
 from kubelet_conformance.run_record.results import finished
@@ -43,10 +45,12 @@ class _Line(msgspec.Struct, frozen=True):
 def opened(name: str) -> Generator[Record]:
     """The record of that name; a pack is unpacked for as long.
 
+    Of a pack that is cut off there is what could be unpacked, and the run says that the rest is missing.
     Raises RecordError for what is no record, or is one that this suite cannot read.
     """
-    with unpacked(name) as folder:
-        yield Record(_read(folder, name), folder, name)
+    with _folder_of(name) as (folder, is_whole):
+        run = _read(folder, name)
+        yield Record(run if is_whole else _cut_off(run, name), folder, name)
 
 
 def read_run(name: str) -> Run | None:
@@ -61,19 +65,28 @@ def read_run(name: str) -> Run | None:
 @contextmanager
 def unpacked(name: str, wanted: Collection[str] = ()) -> Generator[Path]:
     """The folder of a record, or of traces; a pack is unpacked for as long, or what is `wanted` of it."""
+    with _folder_of(name, wanted) as (folder, is_whole):
+        if not is_whole:
+            raise RecordError(f"{name}: is cut off: copy it again")
+        yield folder
+
+
+@contextmanager
+def _folder_of(name: str, wanted: Collection[str] = ()) -> Generator[tuple[Path, bool]]:
+    """The folder of a record, and whether all is in it that is wanted."""
     path = Path(name)
     if path.is_dir():
-        yield path
+        yield path, True
         return
     folder = Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
     try:
-        _unpack(path, name, folder, set(wanted))
-        yield folder
+        yield folder, _unpack(path, name, folder, set(wanted))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unpack(path: Path, name: str, folder: Path, wanted: set[str]) -> None:
+def _unpack(path: Path, name: str, folder: Path, wanted: set[str]) -> bool:
+    """Unpack what is wanted; false for a pack that is cut off behind the verdicts."""
     try:
         with tarfile.open(path) as pack:
             missing = set(wanted)
@@ -86,9 +99,20 @@ def _unpack(path: Path, name: str, folder: Path, wanted: set[str]) -> None:
                 if wanted and not missing:
                     break
     except OSError as error:
-        raise RecordError(f"{name}: cannot be read: {error.strerror or error}; {_EXPECTED}") from None
+        grows = f"its run is not over, or was ended: name {name}.part"
+        remedy = grows if Path(f"{name}.part").is_dir() else _EXPECTED
+        raise RecordError(f"{name}: cannot be read: {error.strerror or error}; {remedy}") from None
     except (tarfile.TarError, EOFError, zlib.error, LZMAError):
-        raise RecordError(f"{name}: is no packed record, or is cut off; {_EXPECTED}") from None
+        if not (folder / RUN).is_file():
+            raise RecordError(f"{name}: is no packed record, or is cut off; {_EXPECTED}") from None
+        return False
+    return True
+
+
+def _cut_off(run: Run, name: str) -> Run:
+    """The run of a pack of which the rest is missing."""
+    cut = Unreadable(name, None, "is cut off: its last traces are missing or damaged", "copy it again")
+    return finished(replace(run, unreadable=(*run.unreadable, cut)))
 
 
 def _place(member: PurePosixPath) -> PurePosixPath:
@@ -108,7 +132,10 @@ def _read(folder: Path, name: str) -> Run:
     except OSError as error:
         raise RecordError(f"{name}/{RUN}: cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError):
-        raise RecordError(f"{name}/{RUN}: is no JSON, or is cut off: the record cannot be read") from None
+        remedy = "copy the record again"
+        if any((Path(name) / TRACES).glob(f"*{TRACE}")):
+            remedy += f", or judge its traces once more: `kubelet-conformance check {quote(name)}`"
+        raise RecordError(f"{name}/{RUN}: is no JSON, or is cut off; {remedy}") from None
     run = _run(document, f"{name}/{RUN}")
     return _so_far(run, folder / JOURNAL) if run.ended is Ended.UNFINISHED else run
 
@@ -139,7 +166,9 @@ def _so_far(run: Run, journal: Path) -> Run:
     contracts = joined_contracts([*run.contracts, *(each for line in lines for each in line.contracts)])
     scenarios = tuple(line.scenario for line in lines)
     traces = {
-        each.trace: TraceResult(path=each.trace, scenario=each.name) for each in scenarios if each.trace
+        each.trace: TraceResult(path=each.trace, scenario=each.name, records=each.records)
+        for each in scenarios
+        if each.trace
     }
     return finished(
         replace(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.run_record.changes import proofs_in, relative_to, with_traces
 from kubelet_conformance.run_record.conclusion import Exit, gravest
-from kubelet_conformance.run_record.files import as_json, write_whole
+from kubelet_conformance.run_record.files import as_json, try_to_write, write_whole
 from kubelet_conformance.run_record.model import ContractResult, Ended, Run, ScenarioResult
 from kubelet_conformance.run_record.record import JOURNAL, LOGS, PACKED, RUN, TRACES, Record
 from kubelet_conformance.run_record.system_clock import monotonic_ns, system_time_ns
@@ -64,7 +64,7 @@ class RecordWriter:
 
     def _check_place(self) -> None:
         """Find out now whether files can be written, and not after the work."""
-        tempfile.TemporaryFile(dir=self.folder).close()
+        try_to_write(self.folder)
         if self._is_packed and Path(str(self.name)).is_dir():
             raise RecordError(f"{self.name}: is a folder; name a file for the packed record")
 
@@ -123,6 +123,19 @@ class RecordWriter:
         if self.problem:
             run = replace(run, exit_code=int(gravest(Exit(run.exit_code), Exit.BAD_INPUT)))
         return Record(run, self.folder, self.name)
+
+    def keep(self, run: Run) -> str:
+        """Keep a record that was not asked for, since a report of it was lost.
+
+        Returns its name, or nothing if it cannot be kept either.
+        """
+        if self.name is None:
+            try:
+                self._write(run)
+            except OSError:
+                return ""
+            self.name = str(self.folder)
+        return "" if self.problem else self.name
 
     def close(self) -> None:
         """Leave nothing behind that is not to be kept."""

@@ -15,6 +15,7 @@ import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 from cri_api.v1 import api_pb2_grpc as services
 
+from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.tap.address import AddressError, socket_path
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_reference.server.host.channel import OPTIONS
@@ -47,7 +48,10 @@ def path_of(address: str) -> Path:
         UnknownTargetError: It is no address of a unix socket.
     """
     if not address.startswith("unix:///"):
-        raise UnknownTargetError(f"no runtime is named {address!r}: choose fake, containerd or unix:///PATH")
+        near = nearest(address, ("fake", "containerd"))
+        raise UnknownTargetError(
+            f"no runtime is named {address!r}{near}; choose fake, containerd or unix:///PATH"
+        )
     try:
         return socket_path(address)
     except AddressError as error:

@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 
 from kubelet_conformance.campaigns.sweep.kinds import KINDS, Blow, blows_at
 from kubelet_conformance.campaigns.sweep.play import Undisturbed
+from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.trace.format.errors import BadInputError
 
 
@@ -29,9 +30,9 @@ class FaultPattern:
         where, _, kind = text.strip().rpartition(" ")
         call, _, number = where.partition("#")
         if kind not in KINDS or (number and not number.isdecimal()):
-            known = ", ".join(KINDS)
+            known, near = ", ".join(KINDS), nearest(kind, KINDS)
             raise UnknownFaultError(
-                f"no fault is {text!r}: expected [CALL[#NUMBER] ]KIND, KIND one of {known}"
+                f"no fault is {text!r}{near}; expected [CALL[#NUMBER] ]KIND, KIND one of {known}"
             )
         return cls(kind, call or "*", int(number) if number else None)
 
@@ -77,9 +78,12 @@ class Plan:
 
     def all_plays(self, bases: Iterable[Undisturbed]) -> list[tuple[Undisturbed, Blow]]:
         """Every fault that is wanted at every point of these; raises `UnknownFaultError` if there is none."""
+        bases = list(bases)
         plays = [(base, blow) for base in bases for blow in self._blows(base)]
         if self.faults and not plays:
-            raise UnknownFaultError("no call of these scenarios is one at which such a fault may come")
+            calls = {point.call for base in bases for point in base.points}
+            near = "".join(nearest(each.call, calls) for each in self.faults if each.call not in calls)
+            raise UnknownFaultError(f"no call of these scenarios is one at which such a fault may come{near}")
         return plays
 
     def plays(self, every: Sequence[tuple[Undisturbed, Blow]]) -> list[tuple[Undisturbed, Blow]]:

@@ -15,7 +15,7 @@ from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.recording.pod_sources import PodsReadError
 from kubelet_conformance.recording.relay_process import tap
 from kubelet_conformance.recording.writer_process import source_of
-from kubelet_conformance.reports.output import check_folder, check_writable, complain, deliver
+from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.system_clock import monotonic_ns, system_time_ns
@@ -134,15 +134,10 @@ def record(  # noqa: PLR0913 - one parameter an option
 
 
 def _check_output(output: str) -> None:
-    """Refuse a folder that nothing can be written to, before a kubelet depends on this."""
-    path = Path(output)
-    if path.is_dir():
-        raise click.ClickException(f"{output}: is a folder; name a file for the trace")
-    if path.exists() and not path.is_file():
+    """Refuse a file that cannot be a trace, before a kubelet depends on this."""
+    check_writable(output, what="the trace")
+    if Path(output).exists() and not Path(output).is_file():
         raise click.ClickException(f"{output}: is no plain file; name one for the trace")
-    if not path.parent.is_dir():
-        raise click.ClickException(f"{output}: its folder does not exist; make it first")
-    check_folder(output)
 
 
 def _check_pods(pods: str | None) -> None:

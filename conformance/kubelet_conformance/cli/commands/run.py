@@ -71,6 +71,10 @@ _OF_CAMPAIGNS = frozenset(
         *("sweep", "fault", "sample", "count", "resume"),
     }
 )
+_PART_OF = {
+    "guided": "histories",
+    **dict.fromkeys(("fault", "sample", "count", "resume"), "sweep"),
+}
 
 
 @click.command(cls=_InGroups, epilog=judging("run 'SANDBOX-*' --kubernetes 1.30"))
@@ -211,6 +215,9 @@ def run(
 
     Without an ID all scenarios are run and all contracts judged. Quote globs: 'SANDBOX-*'.
     """
+    for name, campaign in _PART_OF.items():
+        if options[name] and not options[campaign]:
+            raise click.UsageError(f"--{name} is part of --{campaign}: give that too")
     Delivery(form, output, reports).check()
     written = options["write_baseline"]
     check_writable(None if written is None else str(written))

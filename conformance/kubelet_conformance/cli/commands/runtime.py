@@ -157,7 +157,7 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
         record = writer.finish(called.result())
         if writer.problem:
             complain(writer.problem)
-        delivered = asked.delivery.deliver(record)
+        delivered = asked.delivery.deliver(record, writer)
     for each in run.left:
         complain(left_behind(each))
     return gravest(Exit(record.run.exit_code), delivered, Exit.FAILED if run.left else Exit.OK)

@@ -186,10 +186,16 @@ class LiveRun:
         return [played for name, played in self._played.items() if name not in self._missing]
 
     def play_alone(self, acts: Sequence[Act]) -> list[PlayedLife | None]:
-        """Play acts beside the plan, each on a node of its own; None for one that could not be played."""
+        """Play acts beside the plan, each on a node of its own; None for one that could not be played.
+
+        What their kubelets write is kept, by the acts' names (see `log_of`).
+        """
 
         async def alone() -> list[PlayedLife | BaseException]:
-            lives = (self.stage.play([act], shared=False, stop=self._stop) for act in acts)
+            lives = (
+                self.stage.play([act], shared=False, stop=self._stop, log=self.log_of(act.name))
+                for act in acts
+            )
             return await asyncio.gather(*lives, return_exceptions=True)
 
         played = self._runner.run(alone())
@@ -296,7 +302,7 @@ class LiveRun:
                 ended=lambda act: ended(act.name),
                 watch=partial(self._watched, life) if self._options.fail_fast else None,
                 stop=self._stop,
-                log=self._log(life),
+                log=self.log_of(life.name),
             )
         except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
             life.error = error
@@ -322,9 +328,9 @@ class LiveRun:
         if self._stop.is_set():
             life.acts = [act for act in life.acts if act.number in life.ended]
 
-    def _log(self, life: Life) -> Path:
-        """Where the log of a kubelet that is a process is kept, be it for the report only."""
-        return self._folder.parent / LOGS / f"{life.name}.log"
+    def log_of(self, name: str) -> Path:
+        """Where the log of the kubelet of this life is kept, if it is a process."""
+        return self._folder.parent / LOGS / f"{name}.log"
 
     def _judge(self, life: Life) -> None:
         first = "" if life.shared else life.acts[0].name
@@ -342,7 +348,7 @@ class LiveRun:
         if life.shared:
             whole, shares = shared_out(whole, life.owners, [act.name for act in life.acts])
         numbers = {act.name: act.number for act in life.acts if life.shared}
-        self.lives.append(with_log(whole, life.path, self._log(life), life.started, numbers))
+        self.lives.append(with_log(whole, life.path, self.log_of(life.name), life.started, numbers))
         for act in life.acts:
             self._take(act, life.ended[act.number], shares[act.name], wrong)
 

@@ -32,8 +32,8 @@ def page(record: Record, beside: str = "", bugs: Mapping[str, Sequence[str]] = _
         bugs: the ids of the seeded bugs that break each contract.
     """
     run = record.run
-    pictures = Pictures(record)
     groups = groups_of(run.having(Verdict.BROKEN), run)
+    pictures = Pictures(record, groups)
     contracts = contract_views(record, groups)
     scenarios = scenario_views(record, pictures, contracts)
     return render(
@@ -74,8 +74,9 @@ def levels_of(contracts: Iterable[ContractResult]) -> list[str]:
 
 def timeline_pages(record: Record, back: str) -> Iterator[tuple[str, str]]:
     """Names and texts of pages that show one whole timeline each; `back` is the page that they belong to."""
-    pictures = Pictures(record)
-    for trace in record.run.traces:
+    run = record.run
+    pictures = Pictures(record, groups_of(run.having(Verdict.BROKEN), run))
+    for trace in run.traces:
         view = pictures.whole(trace.path)
         if view is not None:
             name, shown = safe(trace.scenario or trace.path), record.shown(trace.path)

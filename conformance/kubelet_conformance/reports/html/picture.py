@@ -18,7 +18,9 @@ _TOP = 22
 """The height of the axis above the lanes."""
 _TAG = 15
 """The height of one row of names of broken contracts, above the axis."""
-_TAG_ROWS = 3
+_TAG_TOP = 12
+_TAG_ROWS = 5
+_TAG_CHAR = 6.4
 _CHAR = 6.1
 _LABELLED = frozenset({What.EXIT, What.KUBELET, What.WAIT})
 """The events that have a word beside them; others have a shape only."""
@@ -53,6 +55,20 @@ class Picture:
     first_break: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """The records that prove a break, from the first to the last: whose, how that is said, and in which row.
+
+    Where names of others leave no room, it has no row, and no name.
+    """
+
+    begin: float
+    end: float
+    ids: list[str]
+    said: str
+    row: int | None
+
+
 def picture_of(timeline: Timeline, *, reads: bool) -> Picture:
     """The picture of a timeline; without `reads` these are seen and cannot be pointed at."""
     return _Drawing(timeline, axis_of(timeline, _width), names_reads=reads).picture()
@@ -82,8 +98,8 @@ class _Drawing:
     def picture(self) -> Picture:
         """Draw it."""
         self._share_rows()
-        tags = self._tags()
-        self.top = _TOP + _TAG * (1 + max((row for *_, row in tags), default=-1))
+        slices = self._slices()
+        self.top = _TOP + _TAG * (1 + max((each.row for each in slices if each.row is not None), default=-1))
         order = self.timeline.lane_order()
         y = self.top
         for lane in order:
@@ -94,19 +110,16 @@ class _Drawing:
         self._ticks()
         self._lives()
         self._folds()
-        self._slices(tags)
+        self._mark(slices)
         self._reads()
         self.out += map(self._item, range(len(self.timeline.items)))
-        marked = [
-            self.axis.spans[number][0] for number, item in enumerate(self.timeline.items) if item.breaks
-        ]
         return Picture(
             [*self._names(order)],
             self.top,
             round(self.axis.width),
             y + 4,
             Markup("".join(self.out)),  # noqa: S704 - every text in it was escaped
-            round(marked[0]) if marked else None,
+            self._first_break(),
         )
 
     def _share_rows(self) -> None:
@@ -166,9 +179,9 @@ class _Drawing:
                 f"{escape(life.label)}</text></g>"
             )
 
-    def _tags(self) -> list[tuple[float, float, str, int]]:
-        """Begin, end, contracts and row of each slice that is marked; what shares one shares its tag."""
-        slices: dict[tuple[float, float], list[str]] = {}
+    def _slices(self) -> list[_Slice]:
+        """What is marked, the likeliest cause first; what the same records prove is marked once."""
+        shared: dict[tuple[float, float], list[str]] = {}
         for finding in self.timeline.findings:
             spans = [
                 self.axis.spans[number]
@@ -177,39 +190,56 @@ class _Drawing:
             ]
             if spans:
                 place = min(begin for begin, _ in spans), max(end for _, end in spans)
-                ids = slices.setdefault(place, [])
+                ids = shared.setdefault(place, [])
                 ids += [finding.contract] if finding.contract not in ids else []
-        until = [0.0] * _TAG_ROWS
-        found: list[tuple[float, float, str, int]] = []
-        for (begin, end), ids in sorted(slices.items()):
+        rows: list[list[tuple[float, float]]] = [[] for _ in range(_TAG_ROWS)]
+        found: list[_Slice] = []
+        for (begin, end), ids in shared.items():
             said = ids[0] if len(ids) == 1 else f"{ids[0]} +{len(ids) - 1}"
-            row = next((row for row, x in enumerate(until) if x <= begin), _TAG_ROWS - 1)
-            until[row] = max(until[row], begin + len(said) * _CHAR + 18)
-            found.append((begin, end, said, row))
+            until = begin + len(said) * _TAG_CHAR + 12
+            free = (
+                number for number, row in enumerate(rows) if all(b >= until or e <= begin for b, e in row)
+            )
+            row = next(free, None)
+            if row is not None:
+                rows[row].append((begin, until))
+            found.append(_Slice(begin, end, ids, said, row))
         return found
 
-    def _slices(self, tags: list[tuple[float, float, str, int]]) -> None:
-        """Mark where contracts are broken, and draw what was expected and did not come."""
-        for begin, end, said, row in tags:
-            y = 12 + _TAG * row
+    def _mark(self, slices: list[_Slice]) -> None:
+        """Mark where contracts are broken, above all by the likeliest cause, and draw what did not come."""
+        for each in reversed(slices):
+            y = _TAG_TOP + _TAG * (each.row or 0)
+            kind = "slice" if slices[0].ids[0] in each.ids else "slice also"
+            text = (
+                ""
+                if each.row is None
+                else f'<text x="{each.begin - 2:.0f}" y="{y}">{escape(each.said)}</text>'
+            )
             self.out.append(
-                f'<g class="slice"><rect x="{begin - 3:.0f}" y="{y + 3}" width="{end - begin + 6:.0f}" '
-                f'height="{self.bottom - y - 3}" rx="3"/>'
-                f'<text x="{begin - 2:.0f}" y="{y}">{escape(said)}</text></g>'
+                f'<g class="{kind}"><rect x="{each.begin - 3:.0f}" y="{y + 3}" '
+                f'width="{each.end - each.begin + 6:.0f}" height="{self.bottom - y - 3}" rx="3"/>{text}</g>'
             )
         drawn: set[tuple[int, float, float]] = set()
         for finding in self.timeline.findings:
-            if finding.by is None or (finding.lane, finding.begin, finding.by) in drawn:
+            at = finding.at
+            if finding.by is None or (at.lane, at.t, finding.by) in drawn:
                 continue
-            drawn.add((finding.lane, finding.begin, finding.by))
-            x, end = self.axis.at(finding.begin, finding.seqs[0]), self.axis.at(finding.by)
-            y, height = self.tops[finding.lane], self.heights[finding.lane]
+            drawn.add((at.lane, at.t, finding.by))
+            x, end = self.axis.at(at.t, at.seq), self.axis.at(finding.by)
+            y, height = self.tops[at.lane], self.heights[at.lane]
             text = f"expected by {finding.by:.3f} s: {safe(finding.text, _TITLE_CHARS)}"
             self.out.append(
                 f'<g class="ghost"><title>{escape(text)}</title><rect x="{x:.0f}" y="{y + 3}" '
                 f'width="{max(end - x, _GLYPH):.0f}" height="{height - 6}" rx="3"/>'
                 f'<path d="M{max(end, x + _GLYPH):.0f} {y + 1}v{height - 2}"/></g>'
             )
+
+    def _first_break(self) -> int | None:
+        """Where the likeliest cause went wrong."""
+        for finding in self.timeline.findings[:1]:
+            return round(self.axis.at(finding.at.t, finding.at.seq))
+        return None
 
     def _is_tick(self, item: Item) -> bool:
         return item.what is What.READ and not item.breaks

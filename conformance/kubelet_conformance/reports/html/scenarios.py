@@ -13,6 +13,7 @@ from kubelet_conformance.reports.html.picture import Picture, picture_of
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.timeline.model import Timeline
 from kubelet_conformance.reports.timeline.reading import timeline_of
+from kubelet_conformance.reports.trace_text.causes import Group
 from kubelet_conformance.run_record.model import Proof, ScenarioResult, TraceResult
 from kubelet_conformance.run_record.record import Record
 
@@ -72,16 +73,19 @@ def stem_of(trace: TraceResult) -> str:
 
 
 class Pictures:
-    """The timelines of a record; each is read once."""
+    """The timelines of a record; each is read once.
 
-    def __init__(self, record: Record) -> None:
+    In each the breaks of the likeliest cause, by these groups, come before those of other contracts.
+    """
+
+    def __init__(self, record: Record, groups: Sequence[Group]) -> None:
         self._record = record
         self._room = _BODIES_CHARS
         self._proofs: dict[str, list[tuple[str, Proof]]] = {}
-        for contract in record.run.contracts:
-            if contract.verdict in {Verdict.BROKEN, Verdict.KNOWN_DEVIATION}:
-                for proof in contract.evidence:
-                    self._proofs.setdefault(proof.trace, []).append((contract.id, proof))
+        broken = [contract for group in groups for contract in group.contracts]
+        for contract in (*broken, *record.run.having(Verdict.KNOWN_DEVIATION)):
+            for proof in contract.evidence:
+                self._proofs.setdefault(proof.trace, []).append((contract.id, proof))
 
     def proofs(self, trace: str) -> Sequence[tuple[str, Proof]]:
         """The breaks that a trace shows, each with its contract."""

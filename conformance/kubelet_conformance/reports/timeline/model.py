@@ -107,15 +107,14 @@ class Finding:
     """A break of a contract: the records that prove it, and until when something else was expected.
 
     Attributes:
-        lane: where the break shows.
-        begin: when what was expected became due; `by` is when it had to be there, where that is known.
+        at: where it went wrong; where something did not come, what it was owed from.
+        by: when that had to be there, where something did not come.
     """
 
     contract: str
     text: str
     seqs: tuple[int, ...]
-    lane: int
-    begin: float
+    at: Item
     by: float | None = None
 
 

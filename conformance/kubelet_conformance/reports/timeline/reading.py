@@ -6,6 +6,7 @@ from pathlib import Path
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.timeline.lanes import Lanes, Lives
 from kubelet_conformance.reports.timeline.model import Finding, Item, LaneKind, Quiet, Timeline, What
+from kubelet_conformance.reports.trace_text.expectations import offending
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.run_record.model import Proof
 from kubelet_conformance.trace.format.bodies import RunPodSandboxReply, RunPodSandboxRequest
@@ -93,11 +94,11 @@ def _mark(timeline: Timeline, contract: str, proof: Proof) -> None:
         return
     for each in items:
         each.breaks = tuple(dict.fromkeys((*each.breaks, contract)))
-    within = proof.due
-    begin = items[0].t
-    by = begin + within if within is not None else None
-    lane = items[0].lane if by is not None else items[-1].lane
-    timeline.findings.append(Finding(contract, proof.text, proof.seq, lane, begin, by))
+    wrong = offending(proof)
+    # Records before the wrong one may show why something was owed; it was owed from there on.
+    at = next((each for each in items if wrong in {each.seq, each.end_seq}), items[-1])
+    by = at.t + proof.due if proof.due is not None else None
+    timeline.findings.append(Finding(contract, proof.text, proof.seq, at, by))
 
 
 class Reading:

@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
+from kubelet_conformance.reports.safe import a_few
 from kubelet_conformance.reports.trace_text.expectations import offending
 from kubelet_conformance.run_record.model import ContractResult, Run
 
@@ -43,8 +44,8 @@ class Group:
         many = f"{len(self.contracts)} contracts may be broken by {what}"
         following = [each.id for each in self.contracts if each.follows_from]
         own = [each for each in others if each not in following]
-        then = f"then come {', '.join(own)}" if own else ""
-        follow = f"what the kubelet does on it breaks {', '.join(following)}" if following else ""
+        then = f"then come {a_few(own, 'others')}" if own else ""
+        follow = f"what the kubelet does on it breaks {a_few(following, 'others')}" if following else ""
         return f"{many}. The likeliest cause is {'; '.join(filter(None, [cause, then, follow]))}."
 
 

@@ -25,6 +25,15 @@ async def test_edited_manifest_is_another_pod(node: Node) -> None:
     await web.until_running("c1")
 
 
+@witness("COND-01", "STATUS-16")
+async def test_edited_manifest_of_an_ended_pod_begins_anew(node: Node) -> None:
+    """A static pod that is edited after its end is another pod, whose status owes the old one nothing."""
+    job = node.want_static(pod(container(command="exit 0 1"), restart="Never", name="job"))
+    await job.until_phase("Succeeded")
+    node.want_static(pod(container(command="run"), restart="Never", name="job"))
+    await job.until_phase("Running")
+
+
 @witness("RESTARTKUBELET-15")
 async def test_unchanged_manifest_is_the_same_pod(node: Node) -> None:
     """A manifest that is written again as it was, and read by another kubelet, is still the same pod."""

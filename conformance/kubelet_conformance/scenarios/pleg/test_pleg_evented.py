@@ -77,3 +77,18 @@ async def test_container_that_ends_while_a_sidecar_starts_again(node: Node) -> N
     await node.wait(1)
     job.exit("c2", 0)
     await node.wait(10)
+
+
+@witness("SANDBOX-04", kubernetes=SINCE, feature_gates=GATES)
+async def test_replaced_sandbox_that_is_removed_leaves_its_pod_alone(node: Node) -> None:
+    """The event of a removed sandbox is about that one alone: its pod has another one, and runs on in it."""
+    web = await node.run()
+    old = web.sandbox().id
+    node.runtime.kill_sandbox(old)
+    await web.until_running("c1", attempt=1)
+    web.exit(code=1)
+    await web.until_running("c1", attempt=2)
+    await node.until(
+        lambda: all(each.id != old for each in web.sandboxes()), "the old sandbox is removed", within=150
+    )
+    await node.wait(20)

@@ -11,6 +11,7 @@ from typing import Any, cast
 from kubelet_bugs import Bug, find_bug
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.deferred_gc import deferred_gc
+from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.controls import (
     MANIFEST_FOLDER,
@@ -276,7 +277,8 @@ def runtime_parts_of(runtime: str) -> RuntimeParts:
 def _bug(choice: str, what: str, right: str) -> Bug:
     kind, _, name = choice.partition(":")
     if kind != "bug":
-        raise UnknownTargetError(f"no {what} is named {choice!r}: choose {right}, or bug:ID")
+        near = nearest(choice, right.split(", "))
+        raise UnknownTargetError(f"no {what} is named {choice!r}{near}; choose {right}, or bug:ID")
     try:
         return find_bug(name)
     except LookupError as error:

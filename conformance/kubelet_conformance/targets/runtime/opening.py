@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.targets.choice import UnknownTargetError
 from kubelet_conformance.targets.cri_endpoint import path_of
 from kubelet_conformance.targets.in_process.stage import runtime_parts_of
@@ -76,8 +77,9 @@ def _bare(target: str) -> str:
     """The fake's name without the way it is called. Raises `UnknownTargetError`."""
     bare = target.removesuffix(_GRPC)
     if bare != "fake" and not bare.startswith("bug:"):
+        near = nearest(target, ("containerd", "fake", f"fake{_GRPC}"))
         raise UnknownTargetError(
-            f"no runtime is named {target!r}: choose unix:///PATH, containerd, fake, fake-grpc, bug:ID or"
-            " bug:ID-grpc"
+            f"no runtime is named {target!r}{near}; choose unix:///PATH, containerd, fake, fake-grpc, bug:ID "
+            "or bug:ID-grpc"
         )
     return bare

@@ -76,6 +76,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     patient: bool = False
     """Calls fail at any time: nothing is overdue while they do, or are held up."""
 
+    @property
+    def gates(self) -> frozenset[str]:
+        """The feature gates that are on, as far as they are known."""
+        return frozenset(name for name, is_on in self.feature_gates.items() if is_on)
+
     def scenario_of(self, namespace: str) -> str | None:
         """The scenario that a namespace is of, where that is known."""
         own = (name for own, name in self.scenarios.items() if f"{namespace}-".startswith(f"{own}-"))
