@@ -11,9 +11,11 @@ from trace_builder import PodHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contracts.restart.restart_count import hash_of
 
 NOT_EXERCISED = Verdict.NOT_EXERCISED
 HASH = "io.kubernetes.container.hash"
+RIGHT = hash_of("c1", "img:1")
 
 
 def create(s: TraceBuilder, name: str, command: str, reported: str) -> None:
@@ -29,8 +31,9 @@ def create(s: TraceBuilder, name: str, command: str, reported: str) -> None:
     [
         ("1.30", ("aa", "bb"), KEPT),
         ("1.30", ("aa", "aa"), BROKEN),
-        ("1.31", ("aa", "aa"), KEPT),
-        ("1.31", ("aa", "bb"), BROKEN),
+        ("1.31", (RIGHT, RIGHT), KEPT),
+        ("1.31", (RIGHT, "bb"), BROKEN),
+        ("1.31", ("aa", "aa"), BROKEN),
     ],
 )
 def test_what_a_hash_covers(version: str, hashes: tuple[str, str], verdict: Verdict) -> None:
@@ -231,3 +234,9 @@ def test_shown_image_is_asked_for(s: TraceBuilder, image: str) -> None:
 def test_preparation_may_be_awaited(s: TraceBuilder, *, met: bool) -> None:
     """SYNC-18: who knows that there is a plugin says so by a wait."""
     s.record("expect", contract="SYNC-18", awaited="its claim is prepared", by=s.now, met=met)
+
+
+@detects("PROBE-16", met=(True, False))
+def test_readiness_by_status_may_be_awaited(s: TraceBuilder, *, met: bool) -> None:
+    """PROBE-16: who knows what servers answer says so by a wait."""
+    s.record("expect", contract="PROBE-16", awaited="all are ready", by=s.now, met=met)

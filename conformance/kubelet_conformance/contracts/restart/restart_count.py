@@ -206,7 +206,7 @@ def hash_is_the_one_of_other_versions(m: Moment) -> Findings:
     image = config.image.user_specified_image
     if HASHED.get(m.kubernetes) != "name and image" or not image or _ESCAPED.search(image):
         return None
-    expected, got = _hash_of(config.metadata.name, image), config.annotations.get(Annotation.HASH)
+    expected, got = hash_of(config.metadata.name, image), config.annotations.get(Annotation.HASH)
     return kept_if(
         got == expected, f"{config.metadata.name} has hash {got} with {image}, expected {expected}"
     )
@@ -218,7 +218,7 @@ _FNV_BASIS, _FNV_PRIME, _32_BITS = 2166136261, 16777619, 2**32
 
 
 @lru_cache
-def _hash_of(name: str, image: str) -> str:
+def hash_of(name: str, image: str) -> str:
     """FNV-1a over the bytes of the JSON as Go prints them (util/hash/hash.go, HashContainer)."""
     definition = f'{{"image":"{image}","name":"{name}"}}'.encode()
     value = _FNV_BASIS
