@@ -129,7 +129,8 @@ async def test_a_node_has_to_be_ready_once() -> None:
         async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as kubelet:
 
             async def says(method: str, path: str, **ready: str) -> str:
-                node = {"metadata": {"name": "node-1"}, "status": {"conditions": [{"type": "Ready", **ready}]}}
+                status = {"conditions": [{"type": "Ready", **ready}]}
+                node = {"metadata": {"name": "node-1"}, "status": status}
                 async with kubelet.request(method, f"{server}/api/v1/nodes{path}", json=node) as answer:
                     answer.raise_for_status()
                 return served.missing()
