@@ -5,11 +5,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from kubelet_reference.config.documents import parse
 from kubelet_reference.config.field_errors import FieldError, FieldPath, ManifestError
 from kubelet_reference.server.configuration import API_VERSION, FIELDS, FLAGS, KIND, Configuration
 from kubelet_reference.server.errors import BadInputError
-from kubelet_reference.server.readers import flag_gates
+from kubelet_reference.server.readers import flag_gates, parse
 from kubelet_reference.server.unsupported_fields import FOREIGN_FIELDS, FOREIGN_GATES
 from kubelet_reference.util.versions import GATES, Behaviour
 

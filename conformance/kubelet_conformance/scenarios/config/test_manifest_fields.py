@@ -568,7 +568,9 @@ async def only_these_run(node: Node, texts: Mapping[str, str], count: int) -> No
     here = node.target.namespace("default")
     every = (one for one in node.target.runtime.sandboxes() if one.namespace == here)
     started = {one.pod_name.removesuffix(ending) for one in every}
-    wrong = [f"but for {name}: {texts.get(name, name)[:100]}" for name in sorted(good ^ shown | started - good)]
+    wrong = [
+        f"but for {name}: {texts.get(name, name)[:100]}" for name in sorted(good ^ shown | started - good)
+    ]
     await node.expect("all good manifests and no bad ones are run", lambda: wrong, "STATIC-26")
 
 
