@@ -228,5 +228,10 @@ def _defined(chain: list[Node]) -> tuple[str, ...]:
         if each.type in {"funcdef", "classdef"}:
             return (_name(each),)
         if each.type == "simple_stmt":
-            return tuple(one.get_code(include_prefix=False) for one in _children(each.children[0])[:1])
+            # One statement may define several names.
+            return tuple(
+                name
+                for one in _children(each.children[0])[:1]
+                for name in re.findall(r"\w+", one.get_code(include_prefix=False))
+            )
     return ()
