@@ -81,9 +81,12 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     plain = node.want_static(_bare("plain"))
     host = node.want_static(_bare("host", hostNetwork=True))
     limited = node.want_static(pod(container(resources={"limits": limits}), name="limited"))
+    asking = node.want_static(pod(container(resources={"requests": {"memory": "1"}}), name="asking"))
+    scratch = container(volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}])
+    mounting = node.want_static(pod(scratch, name="mounting", volumes=[{"name": "scratch"}]))
     latest = node.want_static(pod(container(image="img:latest"), name="latest"))
     probed = node.want_static(pod({**container(), **_PROBES}, name="probed"))
-    every = (plain, host, limited, latest, probed)
+    every = (plain, host, limited, asking, mounting, latest, probed)
     for each in every:
         await each.until_running("c1")
     plain.exit("c1", 0)
@@ -93,6 +96,13 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     failing = node.now
     await probed.until_called("StopContainer")
     wrong = [*_wrong(plain, host, limited, latest)]
+    for each, score in ((plain, 1000), (limited, -997), (asking, 999)):
+        given = each.calls("CreateContainer")[0].request.config.linux.resources.oom_score_adj
+        if given != score:
+            wrong.append(f"{each.name} has the OOM score {given} instead of {score}")
+    mounted = mounting.calls("CreateContainer")[0].request.config.mounts
+    if not any(one.host_path.endswith("empty-dir/scratch") for one in mounted):
+        wrong.append("a volume without a source is no emptyDir")
     if not _FAILED_AFTER[0] <= node.now - failing <= _FAILED_AFTER[1]:
         wrong.append(f"a failing probe ends the container after {node.now - failing:.1f} s")
     await node.expect("a manifest has the defaults of the API", lambda: wrong, "STATIC-26")
