@@ -23,7 +23,7 @@ _GOOD_TEXTS = (
     f"{_TEXT}metadata: {{name: NAME, annotations: {{a: &x b, c: *x}}, creationTimestamp: null}}",
     f"{_TEXT}metadata: {{name: NAME, annotations: {{}}, generation: 0x1F}}\n...\n",
     f"---\n{_TEXT}metadata:\n  name: NAME\n  generation: 0b11\n  annotations:\n    a: |\n      b\n",
-    f"{_TEXT}metadata: {{name: NAME, generation: 1_000}}",
+    *(f"{_TEXT}metadata: {{name: NAME, generation: {each}}}" for each in ("1_000", 2**63 - 1)),
     _JSON.replace("}, ", ', "annotations": {"a": "\\ud83d\\ude00"}}, ') % _C1,
     f" \n{_JSON % _C1}\n",
 )
@@ -110,11 +110,13 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
 
 @witness("STATIC-26", kubernetes=(1, 27))
 async def test_negative_grace_of_a_manifest_counts_as_one_second(node: Node) -> None:
-    """A negative grace period is read as 1 s, from kubernetes/kubernetes#115606 on."""
+    """A negative grace period is read as 1 s, and 0 is 0, from kubernetes/kubernetes#115606 on."""
     web = node.want_static(_bare("web", terminationGracePeriodSeconds=-1))
+    none = node.want_static(_bare("none", terminationGracePeriodSeconds=0))
     await web.until_running("c1")
-    wrong = _wrong_annotations(web, {_GRACE: "1"})
-    await node.expect("a negative grace period counts as 1 s", lambda: wrong, "STATIC-26")
+    await none.until_running("c1")
+    wrong = [*_wrong_annotations(web, {_GRACE: "1"}), *_wrong_annotations(none, {_GRACE: "0"})]
+    await node.expect("a negative grace period counts as 1 s, and none as none", lambda: wrong, "STATIC-26")
 
 
 def _wrong_annotations(web: PodHandle, expected: Mapping[str, str]) -> Iterator[str]:
