@@ -180,7 +180,8 @@ def _is_unseen(node: Node) -> bool:
             return True
         if each.type == "simple_stmt":
             text = each.get_code(include_prefix=False)
-            return text.startswith((*_UNSEEN_CALLS, "__all__")) or " = TypeVar(" in text
+            is_type = " = TypeVar(" in text or ": TypeAlias = " in text
+            return is_type or text.startswith((*_UNSEEN_CALLS, "__all__"))
         below = each
     return False
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from lightkube.models.core_v1 import Node, Pod, PodStatus
+from lightkube.models.meta_v1 import ObjectMeta
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
@@ -23,6 +24,8 @@ from kubelet_reference.status.phase import pod_phase
 from kubelet_reference.status.status_manager import Kept, StatusManager
 from kubelet_reference.util.ports import ApiError
 from kubelet_reference.util.versions import Behaviour
+
+_NO_NODE = Node(metadata=ObjectMeta(name="", uid=""))
 
 
 def _changed(pod: Pod, **metadata: object) -> Pod:
@@ -75,7 +78,7 @@ class NobodysMirror(MirrorClient):
 
     async def create(self, static: Pod) -> None:
         if self._api is not None:
-            await self._api.create_pod(_changed(mirror_pod(static, Node()), ownerReferences=[]))
+            await self._api.create_pod(_changed(mirror_pod(static, _NO_NODE), ownerReferences=[]))
 
 
 @bug("MUT-STATIC-10", breaks=("STATIC-10", "LOOP-01"))

@@ -21,12 +21,12 @@ def is_mirror_of(mirror: Pod, static: Pod) -> bool:
 def mirror_pod(static: Pod, node: Node) -> Pod:
     """The mirror of a static pod, owned by the node it runs on (STATIC-11)."""
     data: dict[str, Any] = msgspec.to_builtins(static)
-    identity = node.metadata
+    identity = msgspec.to_builtins(node.metadata)
     owner = {
         "apiVersion": "v1",
         "kind": "Node",
-        "name": (identity and identity.name) or "",
-        "uid": (identity and identity.uid) or "",
+        "name": identity["name"],
+        "uid": identity["uid"],
         "controller": True,
     }
     content_hash = pods.annotations(static).get(names.CONFIG_HASH, "")

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubelet_conformance.node import Node, PodHandle, container, pod, witness
-from kubelet_conformance.scenarios.config.test_manifest_fields import only_these_run
 
 _CONTAINERS = "{name: c1, image: 'img:1', command: [run]}"
 _TEXT = f"apiVersion: v1\nkind: Pod\nspec: {{containers: [{_CONTAINERS}], volumes: [{{name: a}}]}}\n"
@@ -48,6 +47,23 @@ async def test_texts_of_manifests(node: Node) -> None:
     for name, text in texts.items():
         node.manifests.write(f"{name}.yaml", text.replace("NAME", name))
     await only_these_run(node, texts, len(_GOOD_TEXTS))
+
+
+async def only_these_run(node: Node, texts: Mapping[str, str], count: int) -> None:
+    """See that the first so many of these manifests have a mirror, and no others one or a sandbox.
+
+    The API server refuses most of what a kubelet has to refuse: without a mirror such a pod may still run.
+    """
+    await node.wait(25)
+    good, ending = set(list(texts)[:count]), f"-{node.target.node_name}"
+    shown = {name for name in texts if node.target.api.get("default", f"{name}{ending}")}
+    here = node.target.namespace("default")
+    every = (one for one in node.target.runtime.sandboxes() if one.namespace == here)
+    started = {one.pod_name.removesuffix(ending) for one in every}
+    wrong = [
+        f"but for {name}: {texts.get(name, name)[:100]}" for name in sorted(good ^ shown | started - good)
+    ]
+    await node.expect("all good manifests and no bad ones are run", lambda: wrong, "STATIC-26")
 
 
 _GRACE = "io.kubernetes.pod.terminationGracePeriod"
