@@ -203,6 +203,15 @@ class TakesTheSandboxForThePod(EventedPleg):
             self.cache.delete(event.uid)
 
 
+@bug("MUT-SANDBOX-02", breaks="SANDBOX-02")
+class KnowsAllAtOnce(EventedPleg):
+    """The cache counts as up to date before the runtime has been looked at."""
+
+    async def _keep_time(self) -> None:
+        self.cache.update_time(self.clock.monotonic())
+        await super()._keep_time()
+
+
 @bug("MUT-PLEG-14", breaks="PLEG-14")
 class LooksAllTheSame(EventedPleg):
     """The runtime is listed each second although it streams its events."""

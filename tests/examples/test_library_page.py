@@ -50,8 +50,8 @@ def test_public_names_are_documented(name: str) -> None:
 
 
 def test_page_shows_the_rules_of_the_example() -> None:
-    """The contract and the bug of the page are those of the example project."""
-    for name in ("contracts.py", "bugs.py"):
+    """The contract, the runtime scenario and the bug of the page are those of the example project."""
+    for name in ("contracts.py", "bugs.py", "runtime_scenarios.py"):
         assert f"```python\n{(RULES / name).read_text(encoding='utf-8')}```" in TEXT
 
 

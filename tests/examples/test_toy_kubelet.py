@@ -20,6 +20,8 @@ ENTRY_POINTS = """
 toy = toy_rules.contracts
 [kubelet_conformance.scenarios]
 toy = toy_rules.scenarios
+[kubelet_conformance.runtime_scenarios]
+toy = toy_rules.runtime_scenarios
 [kubelet_conformance.bugs]
 toy = toy_rules.bugs
 """
@@ -129,6 +131,16 @@ def test_own_contract_is_told_apart(run: Run) -> None:
     assert "TOY-BUG-1" in explained.stdout
     assert [each["name"] for each in report["scenarios"]] == ["toy.logs.pod_writes_logs"]
     assert [(each["id"], each["verdict"]) for each in report["contracts"]] == [("TOY-1", "kept")]
+
+
+@pytest.mark.slow
+def test_own_runtime_scenario_is_played(run: Run) -> None:
+    """`runtime` plays it beside those of the suite, and the report names it with its entry point."""
+    played = run("kubelet_conformance", "runtime", "fake", "CRI-05", "--format=json")
+    report = json.loads(played.stdout)
+
+    assert "toy.sandbox_is_stopped_three_times" in [each["name"] for each in report["scenarios"]]
+    assert [each["verdict"] for each in report["contracts"]] == ["kept"]
 
 
 @pytest.mark.slow

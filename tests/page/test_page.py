@@ -85,7 +85,7 @@ def test_no_name_breaks_the_layout(page: Path, width: int) -> None:
 
     async def test(tab: Tab) -> None:
         await tab.open(page, width, dark=True)
-        await tab.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        await tab.open_all()
         assert await tab.run("document.documentElement.scrollWidth") <= width
 
     in_browser(test)
@@ -151,7 +151,7 @@ def test_every_text_can_be_read(page: Path, compared: Path, *, dark: bool) -> No
     async def test(tab: Tab) -> None:
         for each in (page, compared):
             await tab.open(each, dark=dark)
-            await tab.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            await tab.open_all()
             assert await tab.run(CONTRAST) == []
 
     in_browser(test)
@@ -164,7 +164,7 @@ def test_paper_shows_all_of_a_scenario_and_no_fields(page: Path) -> None:
         await tab.open(page, 700, dark=True)
         scheme = {"name": "prefers-color-scheme", "value": "dark"}
         await tab.ask("Emulation.setEmulatedMedia", media="print", features=[scheme])
-        await tab.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        await tab.open_all()
         hidden = "getComputedStyle(document.querySelector('.filters')).display"
         assert await tab.run(hidden) == "none"
         wide = "[...document.querySelectorAll('svg, pre, table')].map((each) => each.clientWidth)"

@@ -91,13 +91,13 @@ def test_versions_are_this_one() -> None:
     """Images and the action are named by the version of this project."""
     images = {each["image"] for each in containers()}
     [action] = [
-        each["uses"]
+        each["with"]
         for each in loaded("docs/recipes/workflow.yml")[0]["jobs"]["conformance"]["steps"]
-        if "kubelet-conformance" in each.get("uses", "")
+        if "kubelet-conformance" in each.get("with", {}).get("repository", "")
     ]
 
     assert images == {f"registry.example/kubelet-conformance:{version('kubelet-conformance')}"}
-    assert action.endswith(f"@v{version('kubelet-conformance')}")
+    assert action["ref"] == f"v{version('kubelet-conformance')}"
 
 
 @pytest.mark.slow

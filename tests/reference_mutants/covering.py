@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
@@ -11,6 +11,7 @@ from time import process_time
 
 import coverage
 import msgspec
+from changed_code import import_all
 from mutant_play import play
 from mutant_sample import PACKAGE, Mutant, files, folder, read
 
@@ -55,7 +56,7 @@ class Covered(msgspec.Struct, frozen=True):
         """Those that run a line which names what a module or class defines, or all of its file."""
         groups: set[int] = set()
         if mutant.names:
-            named = re.compile(rf"\b({'|'.join(re.escape(each) for each in mutant.names)})\b")
+            named = naming(with_what_is_made_of(mutant.names))
             for lines in self.lines.values():
                 groups.update(group for key, group in lines.items() if named.search(key.partition(" ")[2]))
         groups = groups or set(self.lines.get(mutant.file, {}).values())
@@ -111,6 +112,42 @@ def _grouped(lines: dict[str, dict[str, set[str]]]) -> tuple[list[list[str]], di
     return [list(group) for group in numbers], by_line
 
 
+def naming(names: Iterable[str]) -> re.Pattern[str]:
+    """Finds any of these names in a text."""
+    return re.compile(rf"\b({'|'.join(re.escape(each) for each in sorted(names))})\b")
+
+
+@cache
+def with_what_is_made_of(names: tuple[str, ...]) -> frozenset[str]:
+    """These names, and those of all that importing the reference makes of them: a table, a default."""
+    found = frozenset(names)
+    while True:
+        named = naming(found)
+        more = {each for made, text in definitions() if named.search(text) for each in made}
+        if more <= found:
+            return found
+        found |= more
+
+
+@cache
+def definitions() -> Sequence[tuple[tuple[str, ...], str]]:
+    """What modules and classes define by their statements, with the text of each; of a function its head."""
+    return [found for file in files() for found in _defined_in(ast.parse(read(file)))]
+
+
+def _defined_in(node: ast.AST) -> Iterator[tuple[tuple[str, ...], str]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Assign | ast.AnnAssign) and child.value is not None:
+            targets = child.targets if isinstance(child, ast.Assign) else [child.target]
+            names = [one.id for each in targets for one in ast.walk(each) if isinstance(one, ast.Name)]
+            yield tuple(names), ast.unparse(child.value)
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            defaults = (*child.args.defaults, *child.args.kw_defaults)
+            yield (child.name,), " ".join(ast.unparse(each) for each in defaults if each is not None)
+        elif isinstance(child, ast.ClassDef):
+            yield from _defined_in(child)
+
+
 @cache
 def keys_of(file: str) -> list[str]:
     """What each line of a file is known by, from line 0, which there is not."""
@@ -138,9 +175,13 @@ def _own(node: ast.AST, owner: str, owners: list[str]) -> None:
 
 
 def _record(names: Sequence[str]) -> _Part:
-    """Play scenarios in this process, which has not imported the reference yet."""
+    """Play scenarios in this process, which has not imported the reference yet.
+
+    What is run at the import belongs to none of them.
+    """
     watch = coverage.Coverage(data_file=None, source_pkgs=[PACKAGE], config_file=False, messages=False)
     watch.start()
+    import_all()
     seconds: dict[str, float] = {}
     for name in names:
         watch.switch_context(name)

@@ -13,8 +13,9 @@ from pathlib import Path
 from mutation_operators import Node, mutated, operators, parsed
 
 PACKAGE = "kubelet_reference"
-_LEFT_OUT = ("server/", "api/metrics.py")
-"""A server around the kubelet, and what it counts: no scenario in this process sees either."""
+_LEFT_OUT = ("server/", "api/metrics.py", "config/field_errors.py")
+"""A server around the kubelet, and what it counts: no scenario in this process sees either. How what is wrong
+with a manifest is put into words is for people to read."""
 _UNSEEN_CALLS = ("_log.", "_LOG.", "_log = ", "_LOG = ", "self.metrics.", "self.tools.metrics.")
 _ONLY_READ = re.compile(r"(await)?self\._do\(|\w*Row\(|.*\.(field|wrong|expected)\($", re.DOTALL)
 """Calls whose first argument is for people to read: the name under which a call is counted, that of a row of
@@ -179,7 +180,8 @@ def _is_unseen(node: Node) -> bool:
             return True
         if each.type == "simple_stmt":
             text = each.get_code(include_prefix=False)
-            return text.startswith((*_UNSEEN_CALLS, "__all__")) or " = TypeVar(" in text
+            is_type = " = TypeVar(" in text or ": TypeAlias = " in text
+            return is_type or text.startswith((*_UNSEEN_CALLS, "__all__"))
         below = each
     return False
 
@@ -228,7 +230,10 @@ def _defined(chain: list[Node]) -> tuple[str, ...]:
         if each.type in {"funcdef", "classdef"}:
             return (_name(each),)
         if each.type == "simple_stmt":
-            defined = _children(each.children[0])[:1]
-            names = [*defined, *(one for target in defined for one in _children(target))]
-            return tuple(one.value for one in names if one.type == "name")
+            # One statement may define several names.
+            return tuple(
+                name
+                for one in _children(each.children[0])[:1]
+                for name in re.findall(r"\w+", one.get_code(include_prefix=False))
+            )
     return ()

@@ -69,6 +69,12 @@ class Tab:
         """Wait until the page has reacted, and is drawn again."""
         await self.run("new Promise((done) => setTimeout(() => requestAnimationFrame(() => done(1))))")
 
+    async def open_all(self) -> None:
+        """Open everything that can be opened, and wait until its pictures are drawn."""
+        await self.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        while await self.run("document.querySelector('script.later') !== null"):
+            await self.settle()
+
     async def press(self, key: str) -> None:
         """Press a key where the focus is."""
         await self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, code=key)

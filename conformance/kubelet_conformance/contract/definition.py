@@ -217,6 +217,7 @@ class Contract:
     level_of_own: str | None = None
     """Its level, for one of another package, which has no row in the catalogue."""
     source_of_own: str = ""
+    binds_of_own: Literal["kubelet", "runtime"] = "kubelet"
     clauses: list[Clause] = field(default_factory=list[Clause])
 
     @property
@@ -256,16 +257,18 @@ def contract(  # noqa: PLR0913 - the parts of a contract
     clause: str = "",
     level: Literal["MUST", "SHOULD", "MAY"] | None = None,
     source: str = "",
+    binds: Literal["kubelet", "runtime"] = "kubelet",
 ) -> Callable[[Callable[..., Findings]], Contract]:
     """A contract judged at moments; the function's docstring is the rule. `gate` names a feature gate.
 
     A judge takes the moment and, as parameters with their types, what the moment must have: it is not called
-    where that is missing (see `_SUBJECTS`). `level` and `source` are for contracts of another package, which
-    have no row in the catalogue.
+    where that is missing (see `_SUBJECTS`). `level`, `source` and whom it `binds` are for contracts of
+    another package, which have no row in the catalogue.
     """
 
     def make(judge: Callable[..., Findings]) -> Contract:
-        made = Contract(contract_id, _rule(judge), needs, versions, gate, judge.__module__, level, source)
+        own = level, source, binds
+        made = Contract(contract_id, _rule(judge), needs, versions, gate, judge.__module__, *own)
         return made.clause(clause, on=on)(judge)
 
     return make
@@ -295,7 +298,7 @@ def own_row(own: Contract, package: str) -> Row:
         area=own.id.partition("-")[0],
         level=Level(own.level_of_own),
         star=False,
-        addressee="kubelet",
+        addressee=own.binds_of_own,
         rule=own.rule,
         stimulus="",
         observation="",

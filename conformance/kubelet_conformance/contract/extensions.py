@@ -5,7 +5,7 @@ from functools import cache
 from importlib.metadata import Distribution, entry_points
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal["contracts", "scenarios"]
+Kind: TypeAlias = Literal["contracts", "scenarios", "runtime_scenarios"]
 
 
 @dataclass(frozen=True, slots=True)

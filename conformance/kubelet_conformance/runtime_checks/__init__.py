@@ -4,6 +4,7 @@ A runtime scenario calls the runtime through a recorder. The record is judged by
 the CRI calls between a kubelet and a runtime, so each rule has one judge.
 """
 
+from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.scenario import RuntimeScenario, runtime_scenario
 
-__all__ = ("RuntimeScenario", "runtime_scenario")
+__all__ = ("Runtime", "RuntimeScenario", "runtime_scenario")

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from lightkube.models.core_v1 import Node, Pod, PodStatus
+from lightkube.models.meta_v1 import ObjectMeta
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
@@ -21,7 +22,10 @@ from kubelet_reference.pod_workers.worker import SyncFailed, UpdateKind
 from kubelet_reference.pod_workers.worker_table import Action, Event, Row, State, WorkerTable, worker_table
 from kubelet_reference.status.phase import pod_phase
 from kubelet_reference.status.status_manager import Kept, StatusManager
+from kubelet_reference.util.ports import ApiError
 from kubelet_reference.util.versions import Behaviour
+
+_NO_NODE = Node(metadata=ObjectMeta(name="", uid=""))
 
 
 def _changed(pod: Pod, **metadata: object) -> Pod:
@@ -72,20 +76,17 @@ class NoTolerations(FileSource):
 class NobodysMirror(MirrorClient):
     """A mirror pod is made for any node, and owned by none."""
 
-    async def create(self, static: Pod) -> bool:
+    async def create(self, static: Pod) -> None:
         if self._api is not None:
-            await self._api.create_pod(_changed(mirror_pod(static, Node()), ownerReferences=[]))
-        return True
+            await self._api.create_pod(_changed(mirror_pod(static, _NO_NODE), ownerReferences=[]))
 
 
 @bug("MUT-STATIC-10", breaks=("STATIC-10", "LOOP-01"))
 class MirrorFirst(MirrorClient):
     """A static pod waits until its mirror could be created."""
 
-    async def create(self, static: Pod) -> bool:
-        if not await super().create(static):
-            raise SyncFailed("the mirror pod could not be created")
-        return True
+    def _not_created(self, static: Pod, error: ApiError) -> None:
+        raise SyncFailed(str(error))
 
 
 @bug("MUT-STATIC-16", breaks="STATIC-16")
@@ -214,10 +215,9 @@ class HashWillDo(MirrorClient):
 class DeletesByName(MirrorClient):
     """The deletion of a mirror pod may hit the one that was made after it."""
 
-    async def delete(self, mirror: Pod) -> bool:
+    async def delete(self, mirror: Pod) -> None:
         if self._api is not None:
             await self._api.delete_pod(pods.namespace(mirror), pods.name(mirror), grace_seconds=0, uid=None)
-        return True
 
 
 @bug("K8S-97722", breaks="STATIC-15", aliases=("K8S-92442", "K8S-91453", "K8S-90999", "K8S-100268"))

@@ -55,16 +55,16 @@ class FreshMirrors(MirrorClient):
             mirror = None
         await super().keep(static, mirror)
 
-    async def create(self, static: Pod) -> bool:
+    async def create(self, static: Pod) -> None:
         self._made.add(pods.uid(static))
-        return await super().create(static)
+        await super().create(static)
 
 
 @bug("MUT-STATIC-14", breaks="STATIC-14")
 class ThereIsWrong(MirrorClient):
     """A mirror pod that is there already makes the sync of its static pod fail."""
 
-    async def _exists(self, static: Pod, error: ApiError) -> bool:
+    def _not_created(self, static: Pod, error: ApiError) -> None:
         raise SyncFailed(str(error))
 
 

@@ -48,6 +48,6 @@ def resource_text(
         raise ConfigError(f"unsupported container resource: {wanted.resource}")
     found = amount(limits(of) if which == "limits" else requests(of), what)
     if not found and which == "limits":
-        found = {"cpu": settings.cpu_millicores / 1000, "memory": settings.memory_bytes}.get(what, 0)
+        found = {"cpu": settings.cpu_millicores / 1000, "memory": settings.memory_bytes}.get(what, found)
     divisor = amount({what: wanted.divisor or "1"}, what) or 1
     return str(ceil(found / divisor))

@@ -189,5 +189,5 @@ def may_preempt(pod: Pod, other: Pod) -> bool:
     """Whether a pod that needs room may take that of the other one (ADMIT-08)."""
     if is_critical(pod) and not is_critical(other):
         return True
-    ranks = spec(pod).priority, spec(other).priority
-    return ranks[0] is not None and ranks[1] is not None and ranks[0] > ranks[1]
+    of_other = spec(other).priority
+    return of_other is not None and priority(pod) > of_other

@@ -7,7 +7,7 @@ from kubelet_reference.config.file_source import FileSource
 from kubelet_reference.config.http_source import HttpSource
 from kubelet_reference.config.manifest import read_pod, read_pods
 from kubelet_reference.config.mux import Mux, PodUpdate
-from kubelet_reference.config.static_pods import ManifestErrorReporter, Source, static_pod
+from kubelet_reference.config.static_pods import Source, static_pod
 
 __all__ = (
     "ApiSource",
@@ -15,7 +15,6 @@ __all__ = (
     "FileSource",
     "HttpSource",
     "ManifestError",
-    "ManifestErrorReporter",
     "Mux",
     "Op",
     "PodUpdate",

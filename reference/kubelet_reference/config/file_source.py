@@ -1,7 +1,9 @@
 """The file source: static pods from a folder of manifests, or from one manifest (STATIC-06 to STATIC-09)."""
 
 import asyncio
+import logging
 import posixpath
+from contextlib import suppress
 from dataclasses import dataclass
 
 from lightkube.models.core_v1 import Pod
@@ -10,13 +12,13 @@ from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pod
 from kubelet_reference.config.mux import Mux
-from kubelet_reference.config.static_pods import ManifestErrorReporter, Source, static_pod
+from kubelet_reference.config.static_pods import Source, static_pod
 from kubelet_reference.util.ports import Clock, Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 
+_LOG = logging.getLogger("kubelet_reference.config")
 _WATCH_RETRY_SECONDS = 1.0
-_LONGEST_WATCH_RETRY_SECONDS = 20.0
 
 
 @dataclass(eq=False)
@@ -30,7 +32,6 @@ class FileSource:
     disk: Disk
     clock: Clock
     mux: Mux
-    reporter: ManifestErrorReporter
     settings: Settings
     behaviour: Behaviour
 
@@ -64,7 +65,7 @@ class FileSource:
             self._pods = {}
         except (OSError, ManifestError) as error:
             # A single manifest that turned bad leaves its pod in force, a folder we cannot list all of them.
-            self.reporter.report(self._path, error)
+            _LOG.error("%s: %s", self._path, error)
             return
         self._read = {path: read for path, read in self._read.items() if path in self._pods}
         self._send()
@@ -72,15 +73,13 @@ class FileSource:
     def _list_folder(self) -> dict[str, Pod]:
         """The pods of all manifests that are good; the others are as if they were absent (STATIC-07)."""
         found: dict[str, Pod] = {}
-        names = sorted(self.disk.names(self._path))
-        self.reporter.forget(self._path)
-        for name in names:
+        for name in sorted(self.disk.names(self._path)):
             path = posixpath.join(self._path, name)
             try:
                 if self._is_manifest(name):
                     found[path] = self._pod(path)
             except (OSError, ManifestError) as error:
-                self.reporter.report(path, error)
+                _LOG.error("%s: %s", path, error)
         return found
 
     def _is_manifest(self, name: str) -> bool:
@@ -94,7 +93,6 @@ class FileSource:
         if known and known[0] == content:
             return known[1]
         pod = self.make(read_pod(content, self.behaviour), path)
-        self.reporter.forget(path)
         self._read[path] = (content, pod)
         return pod
 
@@ -108,15 +106,11 @@ class FileSource:
         self.mux.set_pods(Source.FILE, list(by_name.values()))
 
     async def _watch_forever(self) -> None:
-        retry_seconds = _WATCH_RETRY_SECONDS
         while True:
-            try:
+            # It may not be there, or not to be watched.
+            with suppress(OSError):
                 await self._watch()
-                retry_seconds = _WATCH_RETRY_SECONDS
-            except OSError:
-                # Not there, or not to be watched: the listing goes on meanwhile.
-                retry_seconds = min(2 * retry_seconds, _LONGEST_WATCH_RETRY_SECONDS)
-            await self.clock.sleep(retry_seconds)
+            await self.clock.sleep(_WATCH_RETRY_SECONDS)
             self.relist()
 
     async def _watch(self) -> None:
@@ -125,12 +119,10 @@ class FileSource:
             async for name in self.disk.changes(self._path):
                 self.notice(name)
             return
-        folder, own_name = posixpath.split(self._path)
-        async for name in self.disk.changes(folder):
-            if name == own_name:
-                self.relist()
-                if self.disk.is_folder(self._path):
-                    return
+        async for _ in self.disk.changes(posixpath.dirname(self._path)):
+            self.relist()
+            if self.disk.is_folder(self._path):
+                return
 
     def notice(self, name: str) -> None:
         """Something happened to a file of the folder: take what it is now, unless that is bad (STATIC-09)."""
@@ -140,10 +132,9 @@ class FileSource:
                 return
             self._pods[path] = self._pod(path)
         except FileNotFoundError:
-            self.reporter.forget(path)
             if self._pods.pop(path, None) is None:
                 return
         except (OSError, ManifestError) as error:
-            self.reporter.report(path, error)
+            _LOG.error("%s: %s", path, error)
             return
         self._send()

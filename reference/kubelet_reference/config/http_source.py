@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pods
 from kubelet_reference.config.mux import Mux
-from kubelet_reference.config.static_pods import ManifestErrorReporter, Source, static_pod
+from kubelet_reference.config.static_pods import Source, static_pod
 from kubelet_reference.util.ports import Clock, FetchError, ManifestUrl
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -23,7 +23,6 @@ class HttpSource:
     web: ManifestUrl
     clock: Clock
     mux: Mux
-    reporter: ManifestErrorReporter
     settings: Settings
     behaviour: Behaviour
 
@@ -60,9 +59,8 @@ class HttpSource:
             found = read_pods(body, self.behaviour)
         except ManifestError as error:
             # One pod of a list that is wrong has the whole list refused (CONFIG-13).
-            self.reporter.report(self._url, error)
+            _LOG.error("%s: %s", self._url, error)
             return
-        self.reporter.forget(self._url)
         node_name, minor = self.settings.node_name, self.behaviour.minor
         wanted = [static_pod(pod, Source.HTTP, self._url, node_name, minor) for pod in found]
         self.mux.set_pods(Source.HTTP, wanted)

@@ -39,10 +39,8 @@ def read_pods(content: bytes, behaviour: Behaviour = _USUAL) -> tuple[Pod, ...]:
 def _items(raw: object) -> list[object] | None:
     """The items of a list of pods, which need not say that they are pods; None for any other object."""
     match raw:
-        case {"apiVersion": "v1", "kind": "PodList" | "List", "items": list()}:
-            return [_as_pod(item) for item in cast("JsonObject", raw)["items"]]
-        case {"apiVersion": "v1", "kind": "PodList" | "List", "items": None}:
-            return []
+        case {"apiVersion": "v1", "kind": "PodList", "items": list() | None}:
+            return [_as_pod(item) for item in cast("JsonObject", raw)["items"] or ()]
         case _:
             return None
 

@@ -10,8 +10,6 @@ from kubelet_reference.api import names, pods
 from kubelet_reference.util.ports import ApiError, ApiServer
 
 _LOG = logging.getLogger("kubelet_reference.mirror")
-_NOT_FOUND = 404
-_CONFLICT = 409
 
 
 def is_mirror_of(mirror: Pod, static: Pod) -> bool:
@@ -23,12 +21,12 @@ def is_mirror_of(mirror: Pod, static: Pod) -> bool:
 def mirror_pod(static: Pod, node: Node) -> Pod:
     """The mirror of a static pod, owned by the node it runs on (STATIC-11)."""
     data: dict[str, Any] = msgspec.to_builtins(static)
-    identity = node.metadata
+    identity = msgspec.to_builtins(node.metadata)
     owner = {
         "apiVersion": "v1",
         "kind": "Node",
-        "name": (identity and identity.name) or "",
-        "uid": (identity and identity.uid) or "",
+        "name": identity["name"],
+        "uid": identity["uid"],
         "controller": True,
     }
     content_hash = pods.annotations(static).get(names.CONFIG_HASH, "")
@@ -60,45 +58,32 @@ class MirrorClient:
             await self.delete(mirror)
         await self.create(static)
 
-    async def create(self, static: Pod) -> bool:
-        """Create the mirror of a static pod; whether it exists now.
+    async def create(self, static: Pod) -> None:
+        """Create the mirror of a static pod, where there is none yet.
 
         No mirror is made for a node whose object is missing or being deleted (STATIC-12).
         """
         if self._api is None:
-            return False
+            return
         try:
             node = await self._api.get_node(self._node_name)
             if node.metadata is not None and node.metadata.deletionTimestamp is not None:
-                return False
+                return
             await self._api.create_pod(mirror_pod(static, node))
         except ApiError as error:
-            return await self._exists(static, error)
-        return True
+            self._not_created(static, error)
 
-    async def delete(self, mirror: Pod) -> bool:
-        """Delete this mirror pod at once, and no other of its name (STATIC-13); whether it was deleted."""
+    def _not_created(self, static: Pod, error: ApiError) -> None:
+        """Where there is one already (STATIC-14), a later sync looks at it."""
+        _LOG.warning("mirror pod of %s not created: %s", pods.key(static), error)
+
+    async def delete(self, mirror: Pod) -> None:
+        """Delete this mirror pod at once, and no other of its name (STATIC-13)."""
         if self._api is None:
-            return False
+            return
         namespace, name, uid = pods.namespace(mirror), pods.name(mirror), pods.uid(mirror)
         try:
             await self._api.delete_pod(namespace, name, grace_seconds=0, uid=uid or None)
         except ApiError as error:
-            # Gone, or another pod by now: then there is nothing left to delete.
-            if error.code not in {_NOT_FOUND, _CONFLICT}:
-                _LOG.warning("mirror pod %s not deleted: %s", pods.key(mirror), error)
-            return False
-        return True
-
-    async def _exists(self, static: Pod, error: ApiError) -> bool:
-        """Whether a creation that failed has found the mirror there already (STATIC-14)."""
-        if self._api is not None and error.code == _CONFLICT:
-            try:
-                there = await self._api.get_pod(pods.namespace(static), pods.name(static))
-            except ApiError as reason:
-                error = reason
-            else:
-                return is_mirror_of(there, static)
-        if error.code != _NOT_FOUND:
-            _LOG.warning("mirror pod of %s not created: %s", pods.key(static), error)
-        return False
+            # It may be gone, or another pod by now: then there is nothing left to delete.
+            _LOG.warning("mirror pod %s not deleted: %s", pods.key(mirror), error)

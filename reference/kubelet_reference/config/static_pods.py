@@ -1,6 +1,5 @@
-"""Static pods: what the kubelet makes of a manifest (STATIC-01 to STATIC-05), and the report of a bad one."""
+"""Static pods: what the kubelet makes of a manifest (STATIC-01 to STATIC-05)."""
 
-import logging
 from enum import StrEnum
 from hashlib import blake2b
 
@@ -8,7 +7,6 @@ import msgspec
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import names, pods
-from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.validation.fields import JsonObject
 from kubelet_reference.util.versions import DEFAULT
 
@@ -53,32 +51,3 @@ def manifest_uid(pod: Pod, origin: str, node_name: str, minor: int) -> str:
     """
     identity = msgspec.json.encode((pod, origin, node_name, minor), order="deterministic")
     return blake2b(identity, digest_size=16).hexdigest()
-
-
-_LOG = logging.getLogger("kubelet_reference.config")
-
-
-class ManifestErrorReporter:
-    """Logs what is wrong with manifests, once for as long as it stays the same.
-
-    No event says so: a pod that cannot be read is none that an event could be about.
-    """
-
-    def __init__(self) -> None:
-        self._reported: dict[str, str] = {}
-
-    def report(self, origin: str, error: ManifestError | OSError) -> None:
-        """Say that the manifest at `origin`, a path or URL, is refused."""
-        text = str(error)
-        if self._reported.get(origin) == text:
-            return
-        self._reported[origin] = text
-        if isinstance(error, OSError):
-            _LOG.error("%s: %s", origin, error.strerror or text)
-            return
-        for problem in error.errors:
-            _LOG.error("%s: %s", origin, problem)
-
-    def forget(self, origin: str) -> None:
-        """The manifest is fine, or gone: the next error in it is reported again."""
-        self._reported.pop(origin, None)

@@ -93,7 +93,7 @@ def secret_credentials(image: str, known: Sequence[Secret]) -> tuple[Credential,
         for where, entry in _entries(secret).items():
             host, path = _place(where)
             if fnmatch.fnmatchcase(registry, host) and repository.startswith(path):
-                fitting.append((len(path), _credential(secret, _auth(entry, where))))
+                fitting.append((len(path), _credential(secret, _auth(entry))))
     fitting.sort(key=_specificity, reverse=True)
     return tuple(credential for _, credential in fitting)
 
@@ -126,8 +126,8 @@ def _place(where: str) -> tuple[str, str]:
     return DEFAULT_REGISTRY if host == _DOCKER_HUB else host, path
 
 
-def _auth(entry: Mapping[str, str], where: str) -> cri.AuthConfig:
+def _auth(entry: Mapping[str, str]) -> cri.AuthConfig:
     user, password = entry.get("username", ""), entry.get("password", "")
-    if not user and entry.get("auth"):
+    if entry.get("auth"):
         user, _, password = base64.b64decode(entry["auth"]).decode(errors="replace").partition(":")
-    return cri.AuthConfig(username=user, password=password, server_address=_place(where)[0])
+    return cri.AuthConfig(username=user, password=password)

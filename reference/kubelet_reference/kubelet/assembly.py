@@ -13,7 +13,7 @@ from kubelet_reference.allocation.dynamic_resources import DynamicResources
 from kubelet_reference.api import pods
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.records import PodRecords
-from kubelet_reference.config import ApiSource, FileSource, HttpSource, ManifestErrorReporter, Source
+from kubelet_reference.config import ApiSource, FileSource, HttpSource, Source
 from kubelet_reference.eviction.eviction_manager import EvictionManager
 from kubelet_reference.eviction.nodeshutdown import NodeShutdown
 from kubelet_reference.images.keyring import pull_secrets
@@ -82,9 +82,8 @@ class Assembly:
         parts, ports, settings = self.parts, self.ports, self.settings
         self.mux = parts.mux(self.recorder, ports.clock, self._source_names(), parts.classify_change)
         self.manager = parts.pod_manager()
-        reporter = ManifestErrorReporter()
         clock, mux = ports.clock, self.mux
-        arguments = clock, mux, reporter, settings, self.behaviour
+        arguments = clock, mux, settings, self.behaviour
         if settings.static_pod_path:
             self.sources[Source.FILE] = parts.file_source(ports.disk, *arguments)
         if ports.url is not None and settings.static_pod_url:

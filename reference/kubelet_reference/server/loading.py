@@ -5,13 +5,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from kubelet_reference.config.documents import parse
 from kubelet_reference.config.field_errors import FieldError, FieldPath, ManifestError
 from kubelet_reference.server.configuration import API_VERSION, FIELDS, FLAGS, KIND, Configuration
 from kubelet_reference.server.errors import BadInputError
-from kubelet_reference.server.readers import flag_gates
+from kubelet_reference.server.readers import flag_gates, parse
 from kubelet_reference.server.unsupported_fields import FOREIGN_FIELDS, FOREIGN_GATES
-from kubelet_reference.util.versions import GATES, Behaviour
+from kubelet_reference.util.versions import Behaviour
 
 RESTART_PERIOD_GATE = "KubeletCrashLoopBackOffMax"
 """Lets crashLoopBackOff.maxContainerRestartPeriod be set (1.32)."""
@@ -20,16 +19,36 @@ _ALWAYS_ON = {"PodLifecycleSleepAction": "sleep hooks are always run"}
 """Gates that cannot be closed here, each with the reason."""
 
 
+GATES_SINCE: Mapping[str, int] = {
+    "ContainerRestartRules": 34,
+    "ContainerStopSignals": 33,
+    "DynamicResourceAllocation": 26,
+    "EventedPLEG": 25,
+    "ImageVolume": 31,
+    "InPlacePodVerticalScaling": 27,
+    "KubeletCrashLoopBackOffMax": 32,
+    "KubeletEnsureSecretPulledImages": 33,
+    "PodLifecycleSleepAction": 29,
+    "PodObservedGenerationTracking": 33,
+    "PodReadyToStartContainersCondition": 28,
+    "PreventStaticPodAPIReferences": 34,
+    "ReduceDefaultCrashLoopBackOffDecay": 33,
+    "RestartAllContainersOnContainerExits": 35,
+    "SidecarContainers": 28,
+}
+"""The minor version that first had a feature gate."""
+
+
 def check_gates(gates: Mapping[str, bool], behaviour: Behaviour, place: FieldPath) -> None:
     """Note gates that are unknown, or set to what is not offered."""
     for name, value in gates.items():
-        gate, here = GATES.get(name), place.field(name)
-        if gate is None and name in FOREIGN_GATES:
+        since, here = GATES_SINCE.get(name), place.field(name)
+        if since is None and name in FOREIGN_GATES:
             here.wrong("a kubelet has this feature gate, kubelet-reference does not: leave it out")
-        elif gate is None:
-            here.wrong(f"unknown feature gate; known are {', '.join(sorted(GATES))}")
-        elif behaviour.minor < gate.since:
-            here.wrong(f"Kubernetes 1.{behaviour.minor} has no such gate, 1.{gate.since} is the first")
+        elif since is None:
+            here.wrong(f"unknown feature gate; known are {', '.join(sorted(GATES_SINCE))}")
+        elif behaviour.minor < since:
+            here.wrong(f"Kubernetes 1.{behaviour.minor} has no such gate, 1.{since} is the first")
         elif not value and name in _ALWAYS_ON:
             here.wrong(f"can only be true in kubelet-reference: {_ALWAYS_ON[name]}")
 

@@ -3,13 +3,39 @@
 import ipaddress
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from fractions import Fraction
 from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
+import yaml
+
 from kubelet_reference.api.quantities import parse_quantity
+from kubelet_reference.config import documents
 from kubelet_reference.config.field_errors import FieldPath
+
+
+class _UniqueKeys(documents.Loader):
+    """YAML in which no key is given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
+        seen: set[object] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != documents.MERGE:
+                if key.value in seen:
+                    problem = f"the key {key.value!r} is given twice"
+                    raise yaml.constructor.ConstructorError(problem=problem, problem_mark=key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def parse(content: bytes) -> object:
+    """The data of a file of the kubelet's own, which is read more strictly than a pod.
+
+    Raises `ManifestError`, also where a key is given twice.
+    """
+    return documents.parse(content, _UniqueKeys)
+
 
 _NANOSECONDS = {
     "ns": 1,

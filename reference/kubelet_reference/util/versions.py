@@ -7,43 +7,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """The minor versions of Kubernetes that first had a gate, and that first had it on by default."""
-
-    since: int
-    on_since: int | None = None
-
-    def default(self, minor: int) -> bool:
-        """What it is in that version, unless set."""
-        return self.on_since is not None and minor >= self.on_since
-
-
-GATES: Mapping[str, Gate] = {
-    "ContainerRestartRules": Gate(34, on_since=35),
-    "ContainerStopSignals": Gate(33),
-    "DynamicResourceAllocation": Gate(26, on_since=34),
-    "EventedPLEG": Gate(25),
-    "ImageVolume": Gate(31, on_since=35),
-    "InPlacePodVerticalScaling": Gate(27, on_since=33),
-    "KubeletCrashLoopBackOffMax": Gate(32, on_since=35),
-    "KubeletEnsureSecretPulledImages": Gate(33, on_since=35),
-    "PodLifecycleSleepAction": Gate(29, on_since=30),
-    "PodObservedGenerationTracking": Gate(33, on_since=34),
-    "PodReadyToStartContainersCondition": Gate(28, on_since=29),
-    "PreventStaticPodAPIReferences": Gate(34, on_since=34),
-    "ReduceDefaultCrashLoopBackOffDecay": Gate(33),
-    "RestartAllContainersOnContainerExits": Gate(35, on_since=36),
-    "SidecarContainers": Gate(28, on_since=29),
+ON_SINCE: Mapping[str, int | None] = {
+    "ContainerRestartRules": 35,
+    "ContainerStopSignals": None,
+    "DynamicResourceAllocation": 34,
+    "EventedPLEG": None,
+    "ImageVolume": 35,
+    "InPlacePodVerticalScaling": 33,
+    "KubeletCrashLoopBackOffMax": 35,
+    "KubeletEnsureSecretPulledImages": 35,
+    "PodLifecycleSleepAction": 30,
+    "PodObservedGenerationTracking": 34,
+    "PodReadyToStartContainersCondition": 29,
+    "PreventStaticPodAPIReferences": 34,
+    "ReduceDefaultCrashLoopBackOffDecay": None,
+    "RestartAllContainersOnContainerExits": 36,
+    "SidecarContainers": 29,
 }
-"""By name; KEP and release numbers are those of section 28 of the catalogue."""
+"""The minor version that first had a feature gate on by default; None where none has.
+
+KEP and release numbers are those of section 28 of the catalogue.
+"""
 
 
 def is_on(name: str, minor: int, given: Mapping[str, bool]) -> bool:
     """Whether the gate is on in a kubelet of that minor version, with these gates set."""
-    gate = GATES[name]
-    return minor >= gate.since and given.get(name, gate.default(minor))
+    on_since = ON_SINCE[name]
+    return given.get(name, on_since is not None and minor >= on_since)
 
 
 OLDEST = 24

@@ -1,21 +1,19 @@
 """Writes the files of a volume so that a reader sees all of the old ones or all of the new.
 
     <volume>/key              -> ..data/key          what containers open
-    <volume>/..data           -> ..2026_01_01_...    replaced at once
-    <volume>/..2026_01_01_.../key                    the files themselves
+    <volume>/..data           -> ..1767225600000     replaced at once; named after the time
+    <volume>/..1767225600000/key                     the files themselves
 
 A kubelet that dies on the way leaves the old files in place, and the next writing clears its remains away.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 
 from kubelet_reference.util.ports import Disk
 from kubelet_reference.volumemanager.payload import Payload, checked_path
 
 _DATA = "..data"
 _FOLDER_MODE = 0o755
-_NS = 10**9
 
 
 def write_files(disk: Disk, volume: str, payload: Payload, now_ns: int) -> None:
@@ -28,7 +26,7 @@ def write_files(disk: Disk, volume: str, payload: Payload, now_ns: int) -> None:
     if shown is None or _contents(disk, f"{volume}/{shown}") != {
         path: file.content for path, file in files.items()
     }:
-        shown = _written(disk, volume, files, _stamp(disk.names(volume), now_ns))
+        shown = _written(disk, volume, files, f"..{now_ns}")
     tops = {path.partition("/")[0] for path in files}
     _show(disk, volume, tops, shown)
     _clear(disk, volume, tops, shown)
@@ -84,18 +82,8 @@ def _link(disk: Disk, path: str, target: str) -> None:
 def _clear(disk: Disk, volume: str, tops: set[str], name: str) -> None:
     """Remove links to files that are no more, and older folders."""
     for other in disk.names(volume):
-        path = f"{volume}/{other}"
-        is_ours = other.startswith("..") or disk.kind(path) == "Link"
-        if is_ours and other not in {_DATA, name, *tops}:
-            disk.remove(path)
-
-
-def _stamp(taken: Iterable[str], now_ns: int) -> str:
-    """The name of a new folder, by the time of day; a moment later if it is taken."""
-    seconds, ns = divmod(now_ns, _NS)
-    moment = datetime.fromtimestamp(seconds, UTC).strftime("%Y_%m_%d_%H_%M_%S")
-    name = f"..{moment}.{ns:09d}"
-    return _stamp(taken, now_ns + 1) if name in taken else name
+        if other not in {_DATA, name, *tops}:
+            disk.remove(f"{volume}/{other}")
 
 
 def _folders_above(path: str) -> Iterator[str]:

@@ -9,7 +9,6 @@ After a restart a kubelet knows from there what its earlier process has made.
 from enum import StrEnum
 
 from lightkube.models.core_v1 import Pod, Volume
-from msgspec.structs import asdict
 
 from kubelet_reference.api import pods
 from kubelet_reference.util.paths import part_of_path
@@ -51,9 +50,8 @@ def plugin_of(volume: Volume) -> Plugin:
     for source, plugin in _SOURCES.items():
         if getattr(volume, source) is not None:
             return plugin
-    others = [name for name, value in asdict(volume).items() if value is not None and name != "name"]
-    if others:
-        raise SetUpError(f"volumes of kind {others[0]} are not supported by this kubelet")
+    if volume != Volume(name=volume.name):
+        raise SetUpError(f"volume {volume.name} is of a kind that is not supported by this kubelet")
     return Plugin.EMPTY_DIR
 
 
@@ -89,5 +87,7 @@ def subpaths_folder(root_dir: str, uid: str) -> str:
 
 def subpath_target(root_dir: str, pod: Pod, volume: str, container: str, index: int) -> str:
     """Where the part of a volume is shown that a container's mount of this number wants."""
-    names = part_of_path("the volume name", volume), part_of_path("the container name", container)
-    return f"{subpaths_folder(root_dir, pods.uid(pod))}/{names[0]}/{names[1]}/{index}"
+    folder = subpaths_folder(root_dir, pods.uid(pod))
+    of_volume = part_of_path("the volume name", volume)
+    of_container = part_of_path("the container name", container)
+    return f"{folder}/{of_volume}/{of_container}/{index}"

@@ -26,6 +26,36 @@ def test_container_events_name_their_container(name: str, path: str, verdict: Ve
     assert s.judge("EVENTS-02").verdict is verdict
 
 
+@pytest.mark.parametrize(("reason", "verdict"), [("Started", KEPT), ("", BROKEN)])
+def test_every_event_has_a_reason(reason: str, verdict: Verdict) -> None:
+    """EVENTS-01: an event without a reason breaks it."""
+    s = TraceBuilder()
+    event(s, s.pod(), reason, "c1")
+
+    assert s.judge("EVENTS-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("count", "verdict"), [(19, KEPT), (20, BROKEN)])
+def test_events_do_not_flood(count: int, verdict: Verdict) -> None:
+    """EVENTS-01: the same event comes twenty times in a moment."""
+    s = TraceBuilder()
+    pod = s.pod()
+    for _ in range(count):
+        event(s, pod, "Pulled", "c1")
+
+    assert s.judge("EVENTS-01").verdict is verdict
+
+
+@pytest.mark.parametrize("contract", ["CONFIG-14", "EVENTS-01", "IMAGE-21", "SYNC-10"])
+def test_what_a_scenario_waits_for_decides(contract: str) -> None:
+    """What a scenario expects of these came true, or did not."""
+    for met, verdict in ((True, KEPT), (False, BROKEN)):
+        s = TraceBuilder(kubernetes="1.35")
+        s.record("expect", contract=contract, awaited="it is so", met=met)
+
+        assert s.judge(contract).verdict is verdict
+
+
 @pytest.mark.parametrize(
     ("order", "verdict"), [(("Created", "Started"), KEPT), (("Started", "Created"), BROKEN)]
 )

@@ -226,8 +226,6 @@ TOO_DEEP = "not YAML: maximum recursion depth exceeded"
         ("[]", "expected a pod, got an empty list"),
         ("hello", 'expected a pod, got "hello"'),
         ("a: [", "not YAML: line 1, column 5"),
-        ("{a: 1, a: 2}", "not YAML: line 1, column 8: the key 'a' is given twice"),
-        ('{"a": 1, "a": 2}', "not YAML: line 1, column 10: the key 'a' is given twice"),
         ("a: 1\n---\nb: 2", "not YAML: line 2, column 1"),
         ("a: !!python/object:os.system x", "not YAML: line 1, column 4"),
         ("a: !!int x", "not YAML: invalid literal"),
@@ -309,7 +307,7 @@ def test_anything_anywhere_is_a_pod_or_a_manifest_error(path: tuple[str | int, .
         place = place[step]
     place[path[-1]] = value
 
-    body = json.dumps({"apiVersion": "v1", "kind": "List", "items": [data]}).encode()
+    body = json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [data]}).encode()
     found: tuple[Pod, ...] = ()
     with suppress(ManifestError):
         found = read_pods(body)

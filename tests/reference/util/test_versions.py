@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from kubelet_reference.util.versions import GATES, OLDEST, Behaviour
+from kubelet_reference.util.versions import OLDEST, ON_SINCE, Behaviour
 
 NEWEST = 36
 VERSIONS = range(OLDEST, NEWEST + 1)
@@ -58,23 +58,23 @@ UNTIL: dict[str, int] = {"grace_override_is_final": 27, "asks_image_status_befor
 NEVER = {"streams_container_events", "restarts_sooner", "sends_stop_signals"}
 """What no version does unless its gate is set."""
 
-GATED: dict[str, tuple[str, int]] = {
-    "runs_sidecars": ("SidecarContainers", 28),
-    "reports_ready_to_start_containers": ("PodReadyToStartContainersCondition", 28),
-    "streams_container_events": ("EventedPLEG", 25),
-    "prepares_resources": ("DynamicResourceAllocation", 26),
-    "resizes_in_place": ("InPlacePodVerticalScaling", 27),
-    "mounts_images": ("ImageVolume", 31),
-    "takes_restart_period": ("KubeletCrashLoopBackOffMax", 32),
-    "checks_pull_credentials": ("KubeletEnsureSecretPulledImages", 33),
-    "reports_observed_generation": ("PodObservedGenerationTracking", 33),
-    "restarts_sooner": ("ReduceDefaultCrashLoopBackOffDecay", 33),
-    "sends_stop_signals": ("ContainerStopSignals", 33),
-    "has_restart_rules": ("ContainerRestartRules", 34),
-    "refuses_api_references": ("PreventStaticPodAPIReferences", 34),
-    "restarts_all_containers": ("RestartAllContainersOnContainerExits", 35),
+GATED: dict[str, str] = {
+    "runs_sidecars": "SidecarContainers",
+    "reports_ready_to_start_containers": "PodReadyToStartContainersCondition",
+    "streams_container_events": "EventedPLEG",
+    "prepares_resources": "DynamicResourceAllocation",
+    "resizes_in_place": "InPlacePodVerticalScaling",
+    "mounts_images": "ImageVolume",
+    "takes_restart_period": "KubeletCrashLoopBackOffMax",
+    "checks_pull_credentials": "KubeletEnsureSecretPulledImages",
+    "reports_observed_generation": "PodObservedGenerationTracking",
+    "restarts_sooner": "ReduceDefaultCrashLoopBackOffDecay",
+    "sends_stop_signals": "ContainerStopSignals",
+    "has_restart_rules": "ContainerRestartRules",
+    "refuses_api_references": "PreventStaticPodAPIReferences",
+    "restarts_all_containers": "RestartAllContainersOnContainerExits",
 }
-"""What opens it, and the first minor version that has the gate."""
+"""What opens it."""
 
 SWITCHES = [field.name for field in fields(Behaviour) if field.name != "minor"]
 
@@ -103,20 +103,20 @@ def test_version_has_its_switches(minor: int) -> None:
 
 @pytest.mark.parametrize("name", GATED)
 def test_gate_opens_and_shuts_its_switch(name: str) -> None:
-    """A gate that is set decides, from the version on that has it."""
-    gate, since = GATED[name]
+    """A gate that is set decides."""
+    gate = GATED[name]
     found = {
         (minor, on): getattr(Behaviour.of(f"1.{minor}", {gate: on}), name)
         for minor in VERSIONS
         for on in (True, False)
     }
 
-    assert found == {(minor, on): on and minor >= since for minor, on in found}
+    assert found == {(minor, on): on for minor, on in found}
 
 
 def test_gates_without_a_switch() -> None:
     """One gate decides what a manifest may hold, and nothing that the kubelet does otherwise."""
-    assert GATES.keys() - {gate for gate, _ in GATED.values()} == {"PodLifecycleSleepAction"}
+    assert ON_SINCE.keys() - set(GATED.values()) == {"PodLifecycleSleepAction"}
 
 
 @pytest.mark.parametrize("version", [f"1.{OLDEST - 1}", "2.0", "1.x", "1", ""])

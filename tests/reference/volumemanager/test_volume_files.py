@@ -112,7 +112,7 @@ def test_readers_see_all_old_or_all_new(disk: OsDisk, tmp_path: Path) -> None:
     assert set(steps) == {("1", "1"), ("2", "2")}
     assert steps == sorted(steps)
     assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [
-        "..2026_01_01_00_00_00.000000001",
+        "..1767225600000000001",
         "..data",
         "a",
         "b",

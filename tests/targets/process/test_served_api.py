@@ -3,12 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import aiohttp
+import msgspec
 import pytest
 from kubelet_bench import Bench, bench_in
 from on_loop import on_loop
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
+from kubelet_conformance.targets.process.served_api import ServedApi
+from kubelet_conformance.trace.format.recorder import Recorder
 
 #: A kubelet that is healthy, and says what its arguments are for.
 KUBELET = """
@@ -113,3 +117,27 @@ async def test_a_scenario_may_do_without(tmp_path: Path) -> None:
         assert "told ['--v=2']" in str(caught.value)
         assert node.standalone
         assert node.api.create({"metadata": {"name": "web"}, "spec": {}})["metadata"]["name"] == "web-node-1"
+
+
+@on_loop
+async def test_a_node_has_to_be_ready_once() -> None:
+    """A kubelet that is started again is not waited for until its node is ready: a fault may forbid that."""
+    async with ServedApi(Recorder(lambda: 0.0), "node-1", (1, 32)) as served:
+        config = msgspec.yaml.decode(served.kubeconfig)
+        server = config["clusters"][0]["cluster"]["server"]
+        token = config["users"][0]["user"]["token"]
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as kubelet:
+
+            async def says(method: str, path: str, **ready: str) -> str:
+                status = {"conditions": [{"type": "Ready", **ready}]}
+                node = {"metadata": {"name": "node-1"}, "status": status}
+                async with kubelet.request(method, f"{server}/api/v1/nodes{path}", json=node) as answer:
+                    answer.raise_for_status()
+                return served.missing()
+
+            before = await says("POST", "", status="False", message="no runtime")
+            once = await says("PUT", "/node-1/status", status="True")
+            again = await says("PUT", "/node-1/status", status="False", message="no runtime")
+
+    assert before == "report node node-1 as ready: no runtime"
+    assert once == again == "watch its pods at its API server"

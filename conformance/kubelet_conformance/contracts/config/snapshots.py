@@ -11,6 +11,7 @@ from kubelet_conformance.contract.patterns import (
     call,
     done,
     exited,
+    expects,
     kubelet,
     pod_set,
     pod_unset,
@@ -21,6 +22,7 @@ from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.static_pod import is_sent_for, sent_static
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import PodChange
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -81,6 +83,9 @@ def every_pod_of_a_list_runs(m: Moment) -> Findings:
     if pod is None or pod.source != "http" or not pods.can_start(m, pod) or pods.host_ports(m):
         return None
     return pods.starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
+
+
+every_pod_of_a_list_runs.clause("awaited", on=expects("CONFIG-14"))(as_expected)
 
 
 @contract("CONFIG-15", on=pod_set(), needs=(CRI, PODS))

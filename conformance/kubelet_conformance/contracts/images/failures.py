@@ -20,6 +20,7 @@ from kubelet_conformance.trace.world.views import ImageKnown, Latest
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")
+_TIMES = re.compile(r" in \S+s \(\S+s including waiting\)")
 _PULLED = "Successfully pulled"
 _SIZE_SINCE = (1, 29)
 
@@ -137,11 +138,13 @@ def _events(_: Moment, pod: Pod, event: Event) -> None:
 
 @events_come_in_order.clause("size", on=event("Pulled"))
 def size_is_reported(m: Moment, event: Event) -> Findings:
-    """The image size in the event is a number of bytes."""
+    """The event says how long the pull took, without and with its wait, and the bytes of the image."""
     if not event.message.startswith(_PULLED):
         return None
     if m.kubernetes is None or m.kubernetes < _SIZE_SINCE:
         return None
+    if not _TIMES.search(event.message):
+        return broken(f"{event.message!r} does not say how long the pull and all of it took")
     return KEPT if _SIZE.search(event.message) else broken(f"{event.message!r} has no image size")
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Kind, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, failed
+from kubelet_conformance.contract.patterns import call, done, event, expects, failed
 from kubelet_conformance.contracts.containers.image_volumes import shows_images
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ExecSyncReply
 from kubelet_conformance.trace.format.records import Event
 
@@ -80,6 +81,39 @@ def events_have_their_type(_: Moment, event: Event) -> Findings:
     if event.type != expected:
         return broken(f"event {event.reason} is {event.type}, expected {expected}")
     return KEPT
+
+
+@events_have_their_type.clause("reason", on=event(""))
+def every_event_has_a_reason(_: Moment) -> Findings:
+    """Every event has a reason."""
+    return broken("an event has no reason")
+
+
+class _Alike(Note):
+    """How often an event of a pod has come with the same reason and message in the same moment."""
+
+    what: tuple[str, str, str] = ("", "", "")
+    t: float = float("-inf")
+    count: int = 0
+
+
+_IN_A_MOMENT = 20
+"""An event that comes so often in a moment is written by a loop that does not wait."""
+
+
+@events_have_their_type.clause("flood", on=event(*sorted(_NORMAL | _WARNING | {"BackOff"})))
+def events_do_not_flood(m: Moment, pod: Pod, event: Event) -> Findings:
+    """No event of a pod comes twenty times in one moment."""
+    alike, what = pod.note(_Alike), (event.reason, event.container or "", event.message)
+    if alike.what != what or m.t - alike.t > SAME_MOMENT:
+        alike.what, alike.t, alike.count = what, m.t, 0
+    alike.count += 1
+    return (
+        broken(f"event {event.reason} has come {alike.count} times") if alike.count == _IN_A_MOMENT else None
+    )
+
+
+events_have_their_type.clause("awaited", on=expects("EVENTS-01"))(as_expected)
 
 
 @contract("EVENTS-02", on=event(*sorted(_OF_A_CONTAINER)), needs=(CRI, PODS, EVENTS))

@@ -36,6 +36,8 @@ def page(record: Record, beside: str = "", bugs: Mapping[str, Sequence[str]] = _
     pictures = Pictures(record, groups)
     contracts = contract_views(record, groups)
     scenarios = scenario_views(record, pictures, contracts)
+    first = next((each.breaks[0].proof for each in contracts[:1] if each.breaks), None)
+    shown = next((each for each in run.traces if first is not None and each.path == first.trace), None)
     return render(
         "page.html.j2",
         title=conclusion(run)[1],
@@ -53,7 +55,7 @@ def page(record: Record, beside: str = "", bugs: Mapping[str, Sequence[str]] = _
         contracts=contracts,
         groups=groups,
         scenarios=scenarios,
-        by_scenario={name: each for each in scenarios for name in (each.name, *each.shared_by)},
+        hero=None if shown is None else pictures.view(shown, first),
     )
 
 

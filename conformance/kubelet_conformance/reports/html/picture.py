@@ -26,6 +26,8 @@ _LABELLED = frozenset({What.EXIT, What.KUBELET, What.WAIT})
 """The events that have a word beside them; others have a shape only."""
 _GLYPH = 10.0
 _TICK = 3.0
+_FOLD_TEXT = 13
+"""How far below the axis the length of a fold is written."""
 _TICKS_APART = 64.0
 _TITLE_CHARS = 600
 _IN_SECONDS = 100
@@ -108,8 +110,9 @@ class _Drawing:
         self.bottom = y
         self._lanes(order)
         self._ticks()
-        self._lives()
+        named = [*self._lives()]
         self._folds()
+        self.out += named
         self._mark(slices)
         self._reads()
         self.out += map(self._item, range(len(self.timeline.items)))
@@ -158,7 +161,7 @@ class _Drawing:
             self.out.append(
                 f'<g class="fold"><title>{said}</title><rect x="{fold.x:.0f}" y="{self.top}" '
                 f'width="{fold.width:.0f}" height="{height}"/>'
-                f'<text x="{middle:.0f}" y="{self.bottom - 5}">{_seconds(fold.seconds)}</text></g>'
+                f'<text x="{middle:.0f}" y="{self.top + _FOLD_TEXT}">{_seconds(fold.seconds)}</text></g>'
             )
 
     def _ticks(self) -> None:
@@ -168,15 +171,18 @@ class _Drawing:
                 f'<text x="{x + 3:.0f}" y="{self.top - 7}">{t:.3f}</text></g>'
             )
 
-    def _lives(self) -> None:
+    def _lives(self) -> Iterator[str]:
+        """Draw the spans; their names are yielded, to be written above what is drawn next."""
         for life in self.timeline.lives:
             y, height = self.tops[life.lane], self.heights[life.lane]
             x = self.axis.at(*life.begin)
             end = self.axis.width if life.end is None else self.axis.at(*life.end)
             self.out.append(
                 f'<g class="life"><rect x="{x:.0f}" y="{y + 2}" width="{max(end - x, 2):.0f}" '
-                f'height="{height - 4}" rx="3"/><text x="{x + 3:.0f}" y="{y + height - 5}">'
-                f"{escape(life.label)}</text></g>"
+                f'height="{height - 4}" rx="3"/></g>'
+            )
+            yield (
+                f'<g class="life"><text x="{x + 3:.0f}" y="{y + height - 5}">{escape(life.label)}</text></g>'
             )
 
     def _slices(self) -> list[_Slice]:

@@ -30,13 +30,13 @@ class TimelineView:
 
     Attributes:
         bodies: as JSON, by the number of an item, what was asked and answered.
-        left_out: how many items are not shown.
+        note: what of it is not shown.
     """
 
     timeline: Timeline
     picture: Picture
     bodies: Markup
-    left_out: int
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +91,30 @@ class Pictures:
         """The breaks that a trace shows, each with its contract."""
         return self._proofs.get(trace, ())
 
-    def view(self, trace: str, *, is_shared: bool) -> TimelineView | None:
-        """The timeline of a trace, of a shared one around its breaks; None where it is not there any more."""
-        file = self._record.file(trace)
+    def view(self, trace: TraceResult, focus: Proof | None = None) -> TimelineView | None:
+        """The timeline of a trace, of a shared one around its breaks, or of the pods of one break.
+
+        None where the trace is not there any more.
+        """
+        file = self._record.file(trace.path)
         if not file.is_file():
             return None
-        proofs = self.proofs(trace)
+        proofs = self.proofs(trace.path)
         timeline = timeline_of(file, proofs, bodies=bool(proofs) and self._room > 0)
-        count = len(timeline.items)
-        if is_shared:
+        note, count = "", len(timeline.items)
+        if trace.scenario is None:
             timeline.narrow()
+        if focus is not None:
+            timeline.focus(focus.seq)
+            if len(timeline.items) < count:
+                note, count = "Of many pods only those of the break are shown.", len(timeline.items)
         timeline.shorten(_ITEMS_SHOWN)
+        if len(timeline.items) < count:
+            note = f"{count - len(timeline.items)} further calls and events are not shown."
         bodies = _bodies(timeline)
         self._room -= len(bodies)
         picture = picture_of(timeline, reads=bool(timeline.findings))
-        return TimelineView(timeline, picture, bodies, count - len(timeline.items))
+        return TimelineView(timeline, picture, bodies, note)
 
     def whole(self, trace: str) -> TimelineView | None:
         """The timeline of a trace with every call and every body."""
@@ -113,7 +122,7 @@ class Pictures:
         if not file.is_file():
             return None
         timeline = timeline_of(file, self.proofs(trace), bodies=True)
-        return TimelineView(timeline, picture_of(timeline, reads=True), _bodies(timeline), 0)
+        return TimelineView(timeline, picture_of(timeline, reads=True), _bodies(timeline))
 
 
 def _bodies(timeline: Timeline) -> Markup:
@@ -171,7 +180,7 @@ def _view(
         shared_by,
         f"{bits:x}",
         broken,
-        pictures.view(trace.path, is_shared=trace.scenario is None),
+        pictures.view(trace),
     )
 
 

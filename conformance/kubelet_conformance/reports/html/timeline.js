@@ -39,14 +39,25 @@
     event.preventDefault();
   });
 
+  // The picture of a scenario is text until it is opened.
+  function draw(figure) {
+    const later = figure.querySelector("script.later");
+    if (later === null) return;
+    figure.querySelector(".lanes svg").innerHTML = later.textContent;
+    later.remove();
+  }
+
   // A timeline begins where its first break is.
   function toBreak(figure) {
+    if (!("break" in figure.dataset)) return;
     const box = figure.querySelector(".scroll");
     box.scrollLeft = Math.max(Number(figure.dataset.break) - box.clientWidth / 3, 0);
   }
   document.addEventListener("toggle", (event) => {
-    const figure = event.target.open && event.target.querySelector(".timeline[data-break]");
-    if (figure) toBreak(figure);
+    const figure = event.target.open && event.target.querySelector(".timeline");
+    if (!figure) return;
+    draw(figure);
+    toBreak(figure);
   }, true);
-  for (const figure of document.querySelectorAll(".hero .timeline[data-break]")) toBreak(figure);
+  for (const figure of document.querySelectorAll(".hero .timeline")) toBreak(figure);
 })();

@@ -3,11 +3,14 @@
 It knows no form: a page draws it, and a terminal may.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kubelet_conformance.trace.format.records import Body
+
+_PODS_MAX = 4
+"""With more pods, the node counted as one, a timeline can be focused on some."""
 
 
 class LaneKind(StrEnum):
@@ -141,9 +144,22 @@ class Timeline:
         """Keep of the pods those in the namespaces of the breaks; the others just share the node."""
         spaces = {_namespace(each.pod) for each in self.items if each.breaks} - {""}
         if spaces:
-            shown = {"", *spaces}
-            self.items = [each for each in self.items if _namespace(each.pod) in shown]
-            self.lives = [each for each in self.lives if _namespace(self.lanes[each.lane].pod) in shown]
+            self._keep_pods(lambda pod: _namespace(pod) in {"", *spaces})
+
+    def focus(self, seqs: Collection[int]) -> None:
+        """Of many pods keep those that these records are about, beside what is about the node."""
+        pods = {each.pod for each in self.having(seqs)} - {""}
+        if pods and len({each.pod for each in self.items}) > _PODS_MAX:
+            self._keep_pods({"", *pods}.__contains__)
+
+    def _keep_pods(self, wanted: Callable[[str], bool]) -> None:
+        self.lives = [each for each in self.lives if wanted(self.lanes[each.lane].pod)]
+        self._keep([each for each in self.items if wanted(each.pod)])
+
+    def _keep(self, items: list[Item]) -> None:
+        """Keep these items, and the breaks that show at one of them."""
+        kept = set(map(id, items))
+        self.items, self.findings = items, [each for each in self.findings if id(each.at) in kept]
 
     def shorten(self, most: int) -> None:
         """Keep at most so many items: those about the breaks, or the first."""
@@ -153,7 +169,7 @@ class Timeline:
         marked = [number for number, each in enumerate(self.items) if each.breaks]
         begin = min(max(marked[0] - most // 4, 0), count - most) if marked else 0
         kept = {*marked[:most], *range(begin, begin + most)}
-        self.items = [each for number, each in enumerate(self.items) if number in kept]
+        self._keep([each for number, each in enumerate(self.items) if number in kept])
         shown = {each.lane for each in self.items}
         self.lives = [each for each in self.lives if each.lane in shown]
 

@@ -138,5 +138,6 @@ async def test_unused_images_make_room(node: Node) -> None:
     """When the disk of images fills up those go that no container was made from."""
     node.runtime.add_image("spare:1")
     await node.run()
+    await node.wait(130)
     with node.pressure(imagefs_available="10%"):
-        await node.wait(305)
+        await node.wait(320)

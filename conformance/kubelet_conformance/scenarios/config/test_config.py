@@ -16,7 +16,7 @@ async def test_three_sources_are_merged(node: Node) -> None:
     (served,) = node.serve(pod(name="served"))
     await node.run(name="bound")
     await own.until_running("c1")
-    await served.until_running("c1")
+    await served.until_running("c1", contract="CONFIG-14")
     node.manifests.remove("own.yaml")
     await own.until_stopped()
     await node.wait(5)
@@ -134,8 +134,13 @@ async def test_outage_of_the_api_server_costs_no_pod(node: Node) -> None:
 async def test_bad_answers_of_the_url_change_nothing(node: Node) -> None:
     """An error, silence or nonsense at the URL keeps the pods as they are; an empty body wants none."""
     (web,) = node.serve(pod())
-    await web.until_running("c1")
-    for status, body in ((500, "oops"), (0, ""), (404, ""), (200, "{not yaml"), (200, "kind: Service\n")):
+    await web.until_running("c1", contract="CONFIG-14")
+    others = '{"apiVersion": "v1", "kind": "List", "items": []}'
+    none = '{"apiVersion": "v1", "kind": "PodList", "items": [null]}'
+    for status, body in (
+        *((500, "oops"), (0, ""), (404, "")),
+        *((200, each) for each in ("{not yaml", "kind: Service\n", others, none)),
+    ):
         node.manifests.serve(status, body)
         await node.wait(25)
     node.serve(pod())
@@ -146,12 +151,16 @@ async def test_bad_answers_of_the_url_change_nothing(node: Node) -> None:
 
 @witness("CONFIG-14", static_pod_url=MANIFEST_URL)
 async def test_url_may_hold_one_pod_or_many(node: Node) -> None:
-    """The URL may answer with one pod or a list of them."""
+    """The URL may answer with one pod or a list of them, whose items need not say what they are."""
     node.manifests.serve(200, json.dumps(pod(name="one")))
     one = node.static("one", source="http")
-    await one.until_running("c1")
+    await one.until_running("c1", contract="CONFIG-14")
     for each in node.serve(pod(name="one"), pod(name="two"), pod(name="three")):
-        await each.until_running("c1")
+        await each.until_running("c1", contract="CONFIG-14")
+    # What is an item of a list of pods need not say that it is a pod.
+    bare = {name: part for name, part in pod(name="bare").items() if name not in {"apiVersion", "kind"}}
+    node.manifests.serve(200, json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [bare]}))
+    await node.static("bare", source="http").until_running("c1", contract="CONFIG-14")
 
 
 @witness("CONFIG-15")
@@ -266,8 +275,9 @@ async def test_negative_grace_counts_as_one_second(node: Node) -> None:
 async def test_bad_pod_in_a_list_has_the_list_refused(node: Node) -> None:
     """A list at the URL with a pod that is wrong changes nothing: the pods of the last good one run on."""
     (first,) = node.serve(pod(name="first"))
-    await first.until_running("c1")
+    await first.until_running("c1", contract="CONFIG-14")
     node.serve(pod(name="bad", restart="Sometimes"), pod(name="second"))
     await node.wait(25)
-    node.serve(pod(name="second"))
+    (second,) = node.serve(pod(name="second"))
     await first.until_stopped()
+    await second.until_running("c1", contract="CONFIG-14")

@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from kubelet_conformance.node import Node, container, pod, witness
+from kubelet_conformance.scenarios.config.test_manifest_texts import only_these_run
 
 Json = dict[str, Any]
 Fields = Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
@@ -555,14 +556,6 @@ async def _only_good_ones_are_run(
             manifest["metadata"]["name"] = name
         node.manifests.write(f"{name}.json", json.dumps(manifest))
     await only_these_run(node, {name: text for name, (_, text) in written.items()}, len(good))
-
-
-async def only_these_run(node: Node, texts: Mapping[str, str], count: int) -> None:
-    """See that the first so many of these manifests have a mirror, and no others; with what is in them."""
-    await node.wait(25)
-    run = {name for name in texts if node.target.api.get("default", f"{name}-{node.target.node_name}")}
-    wrong = [f"but for {name}: {texts[name][:100]}" for name in sorted(run ^ set(list(texts)[:count]))]
-    await node.expect("all good manifests and no bad ones are run", lambda: wrong, "STATIC-26")
 
 
 def _good(pattern: Json, fields: Fields) -> Iterator[Json]:

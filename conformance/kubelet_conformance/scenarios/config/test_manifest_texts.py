@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubelet_conformance.node import Node, PodHandle, container, pod, witness
-from kubelet_conformance.scenarios.config.test_manifest_fields import only_these_run
 
 _CONTAINERS = "{name: c1, image: 'img:1', command: [run]}"
 _TEXT = f"apiVersion: v1\nkind: Pod\nspec: {{containers: [{_CONTAINERS}], volumes: [{{name: a}}]}}\n"
@@ -23,7 +22,7 @@ _GOOD_TEXTS = (
     f"{_TEXT}metadata: {{name: NAME, annotations: {{a: &x b, c: *x}}, creationTimestamp: null}}",
     f"{_TEXT}metadata: {{name: NAME, annotations: {{}}, generation: 0x1F}}\n...\n",
     f"---\n{_TEXT}metadata:\n  name: NAME\n  generation: 0b11\n  annotations:\n    a: |\n      b\n",
-    f"{_TEXT}metadata: {{name: NAME, generation: 1_000}}",
+    *(f"{_TEXT}metadata: {{name: NAME, generation: {each}}}" for each in ("1_000", 2**63 - 1)),
     _JSON.replace("}, ", ', "annotations": {"a": "\\ud83d\\ude00"}}, ') % _C1,
     f" \n{_JSON % _C1}\n",
 )
@@ -48,6 +47,23 @@ async def test_texts_of_manifests(node: Node) -> None:
     for name, text in texts.items():
         node.manifests.write(f"{name}.yaml", text.replace("NAME", name))
     await only_these_run(node, texts, len(_GOOD_TEXTS))
+
+
+async def only_these_run(node: Node, texts: Mapping[str, str], count: int) -> None:
+    """See that the first so many of these manifests have a mirror, and no others one or a sandbox.
+
+    The API server refuses most of what a kubelet has to refuse: without a mirror such a pod may still run.
+    """
+    await node.wait(25)
+    good, ending = set(list(texts)[:count]), f"-{node.target.node_name}"
+    shown = {name for name in texts if node.target.api.get("default", f"{name}{ending}")}
+    here = node.target.namespace("default")
+    every = (one for one in node.target.runtime.sandboxes() if one.namespace == here)
+    started = {one.pod_name.removesuffix(ending) for one in every}
+    wrong = [
+        f"but for {name}: {texts.get(name, name)[:100]}" for name in sorted(good ^ shown | started - good)
+    ]
+    await node.expect("all good manifests and no bad ones are run", lambda: wrong, "STATIC-26")
 
 
 _GRACE = "io.kubernetes.pod.terminationGracePeriod"
@@ -81,9 +97,12 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     plain = node.want_static(_bare("plain"))
     host = node.want_static(_bare("host", hostNetwork=True))
     limited = node.want_static(pod(container(resources={"limits": limits}), name="limited"))
+    asking = node.want_static(pod(container(resources={"requests": {"memory": "1"}}), name="asking"))
+    scratch = container(volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}])
+    mounting = node.want_static(pod(scratch, name="mounting", volumes=[{"name": "scratch"}]))
     latest = node.want_static(pod(container(image="img:latest"), name="latest"))
     probed = node.want_static(pod({**container(), **_PROBES}, name="probed"))
-    every = (plain, host, limited, latest, probed)
+    every = (plain, host, limited, asking, mounting, latest, probed)
     for each in every:
         await each.until_running("c1")
     plain.exit("c1", 0)
@@ -93,6 +112,13 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     failing = node.now
     await probed.until_called("StopContainer")
     wrong = [*_wrong(plain, host, limited, latest)]
+    for each, score in ((plain, 1000), (limited, -997), (asking, 999)):
+        given = each.calls("CreateContainer")[0].request.config.linux.resources.oom_score_adj
+        if given != score:
+            wrong.append(f"{each.name} has the OOM score {given} instead of {score}")
+    mounted = mounting.calls("CreateContainer")[0].request.config.mounts
+    if not any(one.host_path.endswith("empty-dir/scratch") for one in mounted):
+        wrong.append("a volume without a source is no emptyDir")
     if not _FAILED_AFTER[0] <= node.now - failing <= _FAILED_AFTER[1]:
         wrong.append(f"a failing probe ends the container after {node.now - failing:.1f} s")
     await node.expect("a manifest has the defaults of the API", lambda: wrong, "STATIC-26")
@@ -100,11 +126,13 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
 
 @witness("STATIC-26", kubernetes=(1, 27))
 async def test_negative_grace_of_a_manifest_counts_as_one_second(node: Node) -> None:
-    """A negative grace period is read as 1 s, from kubernetes/kubernetes#115606 on."""
+    """A negative grace period is read as 1 s, and 0 is 0, from kubernetes/kubernetes#115606 on."""
     web = node.want_static(_bare("web", terminationGracePeriodSeconds=-1))
+    none = node.want_static(_bare("none", terminationGracePeriodSeconds=0))
     await web.until_running("c1")
-    wrong = _wrong_annotations(web, {_GRACE: "1"})
-    await node.expect("a negative grace period counts as 1 s", lambda: wrong, "STATIC-26")
+    await none.until_running("c1")
+    wrong = [*_wrong_annotations(web, {_GRACE: "1"}), *_wrong_annotations(none, {_GRACE: "0"})]
+    await node.expect("a negative grace period counts as 1 s, and none as none", lambda: wrong, "STATIC-26")
 
 
 def _wrong_annotations(web: PodHandle, expected: Mapping[str, str]) -> Iterator[str]:

@@ -274,6 +274,45 @@ async def test_image_of_another_has_to_be_earned(node: Node) -> None:
     owner.exit(code=1)
     await owner.until_running("c1", attempt=1)
     await friend.until_running("c1")
+    # The same credential from another secret is as good.
+    node.api.put("Secret", registry_secret("twin", **{"registry.local": "right"}))
+    twin = await node.run(app, name="twin", imagePullSecrets=[{"name": "twin"}])
+    await _expect_no_pulls(node, twin)
+
+
+async def _expect_no_pulls(node: Node, *pods: PodHandle) -> None:
+    pulled = [each.name for each in pods if each.calls("PullImage")]
+    await node.expect("nothing is pulled again", lambda: pulled, "IMAGE-21")
+
+
+@witness("IMAGE-21", kubernetes=(1, 35))
+async def test_image_that_nobody_pulled_or_anybody_may_is_for_all(node: Node) -> None:
+    """An image that was on the node before, or was pulled without any secret, is for every pod."""
+    node.runtime.add_image("registry/loaded:1")
+    loaded = await node.run(container(image="registry/loaded:1"), name="loaded")
+    await node.run(container(image="registry/free:1"), name="first")
+    await node.restart_kubelet()
+    second = await node.run(container(image="registry/free:1"), name="second")
+    await _expect_no_pulls(node, loaded, second)
+
+
+@witness("IMAGE-21", kubernetes=(1, 35), image_pull_credentials_verification_policy="AlwaysVerify")
+async def test_image_that_was_there_may_have_to_be_earned(node: Node) -> None:
+    """With the policy AlwaysVerify an image that was on the node before has to be pulled too."""
+    node.runtime.add_image("registry/loaded:1")
+    loaded = await node.run(container(image="registry/loaded:1"))
+    await node.expect("it is pulled", lambda: () if loaded.calls("PullImage") else ("it is not",), "IMAGE-21")
+
+
+@witness("IMAGE-21", kubernetes=(1, 35), image_pull_credentials_verification_policy="NeverVerify")
+async def test_image_of_another_may_be_for_all(node: Node) -> None:
+    """With the policy NeverVerify an image that one pod pulled with its secret is for every pod."""
+    node.runtime.protect_image("registry.local/app:1", "right", "right")
+    node.api.put("Secret", registry_secret("right", **{"registry.local": "right"}))
+    app = container(image="registry.local/app:1", imagePullPolicy="IfNotPresent")
+    await node.run(app, name="owner", imagePullSecrets=[{"name": "right"}])
+    other = await node.run(app, name="other")
+    await _expect_no_pulls(node, other)
 
 
 @witness("IMAGE-23")

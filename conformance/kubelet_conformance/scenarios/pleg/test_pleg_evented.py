@@ -92,3 +92,15 @@ async def test_replaced_sandbox_that_is_removed_leaves_its_pod_alone(node: Node)
         lambda: all(each.id != old for each in web.sandboxes()), "the old sandbox is removed", within=150
     )
     await node.wait(20)
+
+
+@witness("SANDBOX-02", kubernetes=SINCE, feature_gates=GATES)
+async def test_restarted_kubelet_looks_before_it_acts(node: Node) -> None:
+    """Until a kubelet has looked at the runtime for the first time it takes no pod for one that is new."""
+    web = await node.run()
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_running("c1", attempt=1)
+    await node.kubelet.kill()
+    with node.fault("ContainerStatus", effect="none", delay=3, times=2):
+        await node.kubelet.start()
+        await node.wait(10)

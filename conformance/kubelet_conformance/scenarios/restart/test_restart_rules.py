@@ -61,6 +61,19 @@ async def test_first_rule_that_fits_decides(node: Node) -> None:
     await node.wait(30)
 
 
+@witness("RESTART-20", kubernetes=RULES)
+async def test_rule_may_name_what_it_does_not_fit(node: Node) -> None:
+    """A rule for all exit codes but some restarts the container after any other."""
+    but = {"action": "Restart", "exitCodes": {"operator": "NotIn", "values": [42]}}
+    job = await node.run(
+        container("c1", restartPolicy="Never", restartPolicyRules=[but]), container("c2"), restart="Never"
+    )
+    job.exit("c1", 7)
+    await job.until_running("c1", attempt=1)
+    job.exit("c1", 42)
+    await node.wait(30)
+
+
 @witness("RESTART-21", kubernetes=RULES)
 async def test_init_container_with_one_try(node: Node) -> None:
     """An init container that may fail once only fails its pod, though the pod would restart it."""

@@ -34,6 +34,7 @@ _VARIABLES: Mapping[str, tuple[Json, str | None]] = {
     "NO_LABEL": (_field("metadata.labels['none']"), ""),
     "CPUS": (_amount("limits.cpu"), "2"),
     "MILLIS": (_amount("limits.cpu", "1m"), "1500"),
+    "NO_UNIT": (_amount("limits.cpu", "0"), "2"),
     "MEMORY": (_amount("limits.memory", "1Mi"), "64"),
     "REQUEST": (_amount("requests.memory"), str(32 * _MI)),
     "OF_ANOTHER": (_amount("requests.cpu", "1m", of="c2"), "250"),
@@ -298,6 +299,10 @@ async def test_volumes_show_what_they_name(node: Node) -> None:
     _put_objects(node)
     await node.wait(100)
     await _expect(node, _wrong_files(node, created, _files(web, "red", "s3cret", size="big")))
+    web.delete()
+    await web.until_gone()
+    paths = [f"/m/{name}" for name in _SHOWN if name not in {"dir", "file"}]
+    await _expect(node, [f"{path} is left" for path in (*paths, "/part") if _found(node, created, path)])
 
 
 def _wrong_files(

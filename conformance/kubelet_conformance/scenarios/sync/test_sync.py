@@ -118,6 +118,10 @@ async def test_nothing_is_done_where_nothing_is_to_do(node: Node) -> None:
     await web.until_gone()
 
 
+_MOUNT_DELAYS = 0.5, 1, 2, 4, 8, 16, 32
+"""Seconds between two tries to make a volume (nestedpendingoperations)."""
+
+
 @witness("SYNC-10", "SYNC-02")
 async def test_pod_waits_for_its_volumes(node: Node) -> None:
     """A pod gets no sandbox before what it mounts is there."""
@@ -125,7 +129,17 @@ async def test_pod_waits_for_its_volumes(node: Node) -> None:
     mount = {"name": "settings", "mountPath": "/etc/settings"}
     web = node.want(pod(container(volumeMounts=[mount]), volumes=[volume]))
     await web.until_event("FailedMount")
-    await node.wait(150)
+    await node.wait(100)
+    tries = [each.at for each in web.events("FailedMount") if each.message.startswith("MountVolume")]
+    wrong = [
+        f"{later - earlier:g} s instead of {delay:g} s pass between two tries"
+        for delay, earlier, later in zip(_MOUNT_DELAYS, tries, tries[1:], strict=False)
+        if not delay - 0.3 <= later - earlier <= 1.2 * delay + 0.8
+    ]
+    if len(tries) <= len(_MOUNT_DELAYS):
+        wrong.append(f"only {len(tries)} tries come")
+    await node.expect("tries to make the volume come ever later", lambda: wrong, "SYNC-10")
+    await node.wait(50)
     node.api.put("ConfigMap", {"metadata": {"namespace": "default", "name": "settings"}, "data": {"k": "v"}})
     await web.until_running("c1")
 
@@ -245,5 +259,5 @@ async def test_pod_waits_for_its_folders(node: Node) -> None:
     """A pod whose folders cannot be made gets no sandbox, and an event, until they can."""
     with node.damaged("/var/lib/kubelet/pods"):
         web = node.want(pod())
-        await web.until_event("FailedToMakePodDataDirectories", contract="START-02")
+        await web.until_event("FailedToMakePodDataDirectories")
     await web.until_running("c1")

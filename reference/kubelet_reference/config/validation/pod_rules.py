@@ -4,14 +4,7 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import FieldPath
-from kubelet_reference.config.validation.rules import (
-    Rule,
-    containers,
-    is_qualified_name,
-    none_of,
-    projections,
-    unique,
-)
+from kubelet_reference.config.validation.rules import Rule, containers, is_qualified_name, none_of, unique
 
 _NAMESERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 _OF_THE_HOST = ("hostNetwork", "hostPID", "hostIPC")
@@ -27,13 +20,10 @@ def some_containers(pod: Pod, place: FieldPath) -> None:
 def only_for_the_api(pod: Pod, place: FieldPath) -> None:
     """What a manifest cannot have.
 
-    Ephemeral containers join a pod that runs (STATIC-25). Resource claims and cluster trust bundles are
-    objects of the API server (STATIC-22). Gates hold a pod back from a node, and a pod from a manifest has
-    one from the start.
+    Ephemeral containers join a pod that runs (STATIC-25). Resource claims are objects of the API server
+    (STATIC-22). Gates hold a pod back from a node, and a pod from a manifest has one from the start.
     """
     none_of(pods.spec(pod), ("ephemeralContainers", "resourceClaims", "schedulingGates"), place)
-    for source, at in projections(pod, place):
-        none_of(source, ("clusterTrustBundle",), at)
 
 
 def unique_container_names(pod: Pod, place: FieldPath) -> None:

@@ -9,7 +9,6 @@ from kubelet_reference.config.validation.environment_rules import downward_files
 from kubelet_reference.config.validation.rules import Rule, exactly_one, names_given, projections, unique
 
 _PROJECTED = (
-    "clusterTrustBundle",
     "configMap",
     "downwardAPI",
     "podCertificate",

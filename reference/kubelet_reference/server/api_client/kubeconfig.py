@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from kubelet_reference.config.documents import parse
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.server.errors import BadInputError
+from kubelet_reference.server.readers import parse
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _CREDENTIALS = "token, tokenFile, or client-certificate with client-key"
