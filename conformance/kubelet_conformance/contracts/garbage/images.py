@@ -123,7 +123,7 @@ def room_is_made(m: Moment) -> Findings:
     low = node_pressure(m).low.get(_SIGNAL)
     if low is None or low.seq != m.seq or not low.available.endswith("%") or not m.node.kubelet_up:
         return None
-    if int(low.available.removesuffix("%")) > _LOW_PERCENT or not _may_go(m):
+    if float(low.available.removesuffix("%")) > _LOW_PERCENT or not _may_go(m):
         return None
     return answered(
         by=call("RemoveImage"),
