@@ -41,6 +41,7 @@ class MemoryDisk:
         self._folders: dict[str, dict[str, _Entry]] = {"/": {}}
         """The entries of each folder."""
         self._mounts: dict[str, str | None] = {}
+        self._memory: dict[str, int] = {}
         """What is mounted where, in the order in which it came: a path that is shown, None for memory."""
         self._modes: dict[str, int] = {}
         """The permissions that were given with a path."""
@@ -111,14 +112,15 @@ class MemoryDisk:
     def below(self, path: str) -> dict[str, tuple[bytes, int]]:
         """The files that a container finds where `path` is mounted, and "" for `path` itself.
 
-        Each is its content, none for a folder, and its permissions. Links lead on, and names that begin with
-        two dots are left out.
+        Each is its content, of memory its size in bytes, none for another folder, and its permissions. Links
+        lead on, and names that begin with two dots are left out.
         """
         found: dict[str, tuple[bytes, int]] = {}
         with contextlib.suppress(OSError):
             real = self._mounts.get(path) or self._resolved("/", path)
             is_folder = real in self._folders
-            found[""] = b"" if is_folder else self.read(real), self._modes.get(real, 0o777)
+            size = str(self._memory[real]).encode() if real in self._memory else b""
+            found[""] = size if is_folder else self.read(real), self._modes.get(real, 0o777)
             for name in self.names(real) if is_folder else ():
                 if not name.startswith(".."):
                     # A link that leads nowhere is there all the same.
@@ -189,12 +191,11 @@ class MemoryDisk:
         self._report("remove", path)
 
     def mount_memory(self, path: str, size: int) -> bool:
-        """Mount memory on a folder that is empty; `size` is no limit here."""
-        del size
+        """Mount memory on a folder that is empty; `size` is shown, and no limit here."""
         path = self._checked(path)
         if self._entries(path):
             raise _error(errno.ENOTEMPTY, path)
-        self._mounts[path] = None
+        self._mounts[path], self._memory[path] = None, size
         return True
 
     def bind(self, root: str, path: str, target: str) -> str:
@@ -213,6 +214,7 @@ class MemoryDisk:
         path = self._checked(path)
         if path not in self._mounts:
             raise _error(errno.EINVAL, path)
+        self._memory.pop(path, None)
         if self._mounts.pop(path) is None:
             for name in self.names(path):
                 self.remove(f"{path}/{name}")

@@ -167,7 +167,7 @@ def test_paper_shows_all_of_a_scenario_and_no_fields(page: Path) -> None:
         await tab.open_all()
         hidden = "getComputedStyle(document.querySelector('.filters')).display"
         assert await tab.run(hidden) == "none"
-        wide = "[...document.querySelectorAll('svg, pre, table')].map((each) => each.clientWidth)"
+        wide = "[...document.querySelectorAll('.lanes, pre, table')].map((each) => each.clientWidth)"
         assert max(await tab.run(wide)) <= 700
         assert await tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert await tab.run(CONTRAST) == []
@@ -234,7 +234,7 @@ def test_the_timeline_of_a_broken_contract_shows_where(page: Path) -> None:
         await tab.press("ArrowRight")
         said = await tab.run(f"{figure}.querySelector('.detail').textContent")
         assert "breaks" in said
-        assert await tab.run(f"{figure}.querySelector('.on').matches('.mark')")
+        assert await tab.run(f"{figure}.querySelector('.on').matches('.mark.first')")
         over = "new PointerEvent('pointerover', {bubbles: true})"
         await tab.run(f"{figure}.querySelector('.i.start').dispatchEvent({over})")
         assert '"metadata"' in await tab.run(f"{figure}.querySelector('.detail pre').textContent")

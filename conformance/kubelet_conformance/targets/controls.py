@@ -246,6 +246,10 @@ class ApiControl(Protocol):
         """Create a pod bound to the node; what is stored comes back."""
         ...
 
+    def needs_ordinary_pods(self) -> None:
+        """Refuse a target all of whose pods are static: those are critical, and admitted by other rules."""
+        raise no_api_server("pods that are not critical, as static ones are")
+
     def create_unbound(self, manifest: Json) -> Json:
         """Create a pod that no node has yet, and give it back as stored."""
         raise no_api_server("pods that no node has yet")

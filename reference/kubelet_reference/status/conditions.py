@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.status.phase import begins_anew, was_up
+from kubelet_reference.status.phase import begins_anew, may_begin_anew, was_up
 from kubelet_reference.util.versions import Behaviour
 
 READY_TO_START = "PodReadyToStartContainers"
@@ -31,6 +31,8 @@ _OWNED = frozenset(
 _DATED = _OWNED | {DISRUPTION_TARGET}
 
 POD_COMPLETED, POD_FAILED = "PodCompleted", "PodFailed"
+_WHY_ENDED = {pods.SUCCEEDED: POD_COMPLETED, pods.FAILED: POD_FAILED}
+ALL_RESTART_STARTED = "RestartAllContainersStarted"
 NOT_INITIALIZED = "ContainersNotInitialized"
 
 
@@ -65,12 +67,21 @@ def pod_conditions(
         containers,
         PodCondition(type=POD_SCHEDULED, status="True"),
     ]
-    if begins_anew(pod, status, behaviour):
-        found = [PodCondition(type=ALL_RESTARTING, status="True"), *found]
+    if may_begin_anew(pod, behaviour):
+        found.append(_restarting(pod, status, behaviour))
     if behaviour.reports_ready_to_start_containers:
         usable = PodCondition(type=READY_TO_START, status="True" if sandbox_usable else "False")
         return [usable, *found]
     return found
+
+
+def _restarting(pod: Pod, status: PodStatus, behaviour: Behaviour) -> PodCondition:
+    """Whether a rule makes all containers of the pod begin anew (COND-10)."""
+    if status.phase in _WHY_ENDED:
+        return _false(ALL_RESTARTING, _WHY_ENDED[status.phase])
+    if begins_anew(pod, status, behaviour):
+        return PodCondition(type=ALL_RESTARTING, status="True", reason=ALL_RESTART_STARTED)
+    return PodCondition(type=ALL_RESTARTING, status="False")
 
 
 def _initialized(pod: Pod, status: PodStatus, behaviour: Behaviour) -> PodCondition:

@@ -102,6 +102,13 @@ def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool = Fa
     )
 
 
+def may_begin_anew(pod: Pod, behaviour: Behaviour) -> bool:
+    """Whether a container has a rule that restarts the whole pod (RESTART-22)."""
+    every = (*pods.init_containers(pod), *pods.containers(pod))
+    rules = (rule for one in every for rule in one.restartPolicyRules or ())
+    return behaviour.restarts_all_containers and any(rule.action == RESTART_ALL for rule in rules)
+
+
 def begins_anew(pod: Pod, status: PodStatus, behaviour: Behaviour) -> bool:
     """Whether the last end of some container restarts the whole pod (RESTART-22, COND-10)."""
     if not behaviour.restarts_all_containers:

@@ -14,9 +14,10 @@ from lightkube.models.core_v1 import ContainerState, ContainerStatus, Pod, PodCo
 from msgspec.structs import replace
 
 from kubelet_reference.api import pods
-from kubelet_reference.api.restart_policy import RESTART_ALL, restarts_after
+from kubelet_reference.api.restart_policy import restarts_after
 from kubelet_reference.status import conditions
 from kubelet_reference.status.container_statuses import LOST_AT_THE_END, unknown_end
+from kubelet_reference.status.phase import may_begin_anew
 from kubelet_reference.util.versions import Behaviour
 
 MESSAGE_BYTES = 12 * 1024
@@ -48,7 +49,7 @@ def illegal_transition(pod: Pod, before: PodStatus, new: PodStatus, behaviour: B
     A container may come back after an end by its policy and rules, a sidecar always. Where some end restarts
     the whole pod any of them may.
     """
-    if pods.restart_policy(pod) == pods.ALWAYS or _may_begin_anew(pod, behaviour):
+    if pods.restart_policy(pod) == pods.ALWAYS or may_begin_anew(pod, behaviour):
         return None
     specs = {one.name: one for one in (*pods.init_containers(pod), *pods.containers(pod))}
     after = {one.name: one for one in _lasting(new)}
@@ -60,13 +61,6 @@ def illegal_transition(pod: Pod, before: PodStatus, new: PodStatus, behaviour: B
         if not is_sidecar and not restarts_after(pod, spec, ended, behaviour):
             return one.name
     return None
-
-
-def _may_begin_anew(pod: Pod, behaviour: Behaviour) -> bool:
-    """Whether a container has a rule that restarts the whole pod (RESTART-22)."""
-    every = (*pods.init_containers(pod), *pods.containers(pod))
-    rules = (rule for one in every for rule in one.restartPolicyRules or ())
-    return behaviour.restarts_all_containers and any(rule.action == RESTART_ALL for rule in rules)
 
 
 def _lasting(status: PodStatus) -> list[ContainerStatus]:

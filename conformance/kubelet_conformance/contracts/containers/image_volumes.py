@@ -6,13 +6,14 @@ from typing import cast
 from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import call, done, failed, sandbox_died, status
+from kubelet_conformance.contract.patterns import call, done, expects, failed, sandbox_died, status
 from kubelet_conformance.contracts.facts.container import asked, creation_of
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import GONE
 from kubelet_conformance.contracts.facts.status import START_ERRORS
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 
@@ -69,6 +70,9 @@ def shown_image_is_mounted(m: Moment, pod: Pod) -> Iterator[Finding]:
             )
         else:
             yield KEPT
+
+
+shown_image_is_mounted.clause("awaited", on=expects("IMAGE-20"))(as_expected)
 
 
 def _asks_for(image: str) -> Pattern:

@@ -123,7 +123,17 @@ def room_is_made(m: Moment) -> Findings:
     low = node_pressure(m).low.get(_SIGNAL)
     if low is None or low.seq != m.seq or not low.available.endswith("%") or not m.node.kubelet_up:
         return None
-    if float(low.available.removesuffix("%")) > _LOW_PERCENT or not _may_go(m):
+    if float(low.available.removesuffix("%")) > _LOW_PERCENT:
+        return None
+    if not m.node.note(_Images).seen:
+        return answered(
+            by=call("ListImages"),
+            within=ROUND + _SLACK,
+            unless=FAULT,
+            whole_node=True,
+            text="the images of the full disk are listed",
+        )
+    if not _may_go(m):
         return None
     return answered(
         by=call("RemoveImage"),

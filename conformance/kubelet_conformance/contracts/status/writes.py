@@ -289,14 +289,18 @@ def standalone_kubelet_runs_its_pods(m: Moment, manifest: Manifest) -> Findings:
         return None  # A URL is asked every 20 s.
     if any(spec.pull_policy == "Never" for _, spec in manifest.spec.entries.values()):
         return None  # Its image may be absent.
+    name = manifest.metadata.name
+
+    def is_refused(n: Moment) -> bool:
+        is_own = isinstance(n.record, Status) and n.record.name.startswith(name)
+        return is_own and n.status is not None and n.status.phase == "Failed"
+
     return answered(
-        by=done("StartContainer").where(
-            lambda n: n.pod is not None and n.pod.name.startswith(manifest.metadata.name)
-        ),
+        by=done("StartContainer").where(lambda n: n.pod is not None and n.pod.name.startswith(name)),
         within=KUBELET_START + REACTION,
-        unless=pods.FAULT.either(pod_unset(), pod_set(), _CANNOT_START),
+        unless=pods.FAULT.either(pod_unset(), pod_set(), _CANNOT_START, status().where(is_refused)),
         whole_node=True,
-        text=f"a container of {manifest.metadata.name} is started",
+        text=f"a container of {name} is started",
     )
 
 

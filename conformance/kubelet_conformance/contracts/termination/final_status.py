@@ -289,6 +289,8 @@ def ended_pod_is_not_ready(m: Moment, status: PodStatus) -> Findings:
         return None
     reason = UNREADY_AS[status.phase]
     is_made = any(is_lost(one) or one.state.terminated is None for one in status.lasting_containers)
+    if is_made and m.header.channels.api == "served":
+        return None  # It is made so as it is written, and a kubelet without an API server writes nothing.
     reasons = {reason, "ContainersNotReady"} if is_made else {reason}
     for kind in ("Ready", "ContainersReady"):
         condition = status.condition(kind)

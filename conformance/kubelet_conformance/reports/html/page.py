@@ -12,7 +12,7 @@ from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.html.contracts import contract_views
 from kubelet_conformance.reports.html.facts import conclusion, facts, troubles
 from kubelet_conformance.reports.html.scenarios import Pictures, scenario_views, stem_of
-from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.safe import in_shell, safe
 from kubelet_conformance.reports.trace_text.causes import groups_of
 from kubelet_conformance.run_record.model import ContractResult, Run
 from kubelet_conformance.run_record.record import Record
@@ -54,6 +54,7 @@ def page(record: Record, beside: str = "", bugs: Mapping[str, Sequence[str]] = _
         levels=levels_of(each.result for each in contracts),
         contracts=contracts,
         groups=groups,
+        of_record=f" --record {in_shell(record.name)}" if record.name else "",
         scenarios=scenarios,
         hero=None if shown is None else pictures.view(shown, first),
     )

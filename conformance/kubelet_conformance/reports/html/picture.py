@@ -266,6 +266,8 @@ class _Drawing:
         item, (begin, end) = self.timeline.items[number], self.axis.spans[number]
         y = self.tops[item.lane] + _PAD + _ROW * self.rows[number]
         bad, broken = " bad" if item.failed else "", " mark" if item.breaks else ""
+        if any(item is each.at for each in self.timeline.findings[:1]):
+            broken += " first"
         if self._is_tick(item):
             if not self.names_reads:
                 return ""

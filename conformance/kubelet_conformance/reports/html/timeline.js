@@ -28,7 +28,7 @@
     if (!box || !(event.key in steps || event.key === "Home" || event.key === "End")) return;
     const items = [...box.querySelectorAll(".i")];
     if (items.length === 0) return;
-    const marked = items.findIndex((each) => each.classList.contains("mark"));
+    const marked = items.indexOf(box.querySelector(".i.first") || box.querySelector(".i.mark"));
     const now = items.findIndex((each) => each.classList.contains("on"));
     let next = now < 0 ? Math.max(marked, 0) : now + (steps[event.key] || 0);
     if (event.key === "Home") next = 0;

@@ -166,6 +166,7 @@ _TOO_LARGE: Sequence[dict[str, Any]] = (
 @witness("ADMIT-03", kubernetes=(1, 29), cpu_millicores=1000)
 async def test_demand_of_all_containers_counts(node: Node) -> None:
     """A pod takes what runs together, or what its most demanding init container does beside its sidecars."""
+    node.api.needs_ordinary_pods()
     text = "requested: 1001, used: 0, capacity: 1000"
     await _refused_as_expected(node, [(spec, "OutOfcpu", text) for spec in _TOO_LARGE])
     for spec in _JUST_FIT:
@@ -226,6 +227,7 @@ async def _refused_as_expected(node: Node, cases: Sequence[tuple[dict[str, Any],
 @witness("ADMIT-04", cpu_millicores=1000)
 async def test_terminating_pod_still_counts(node: Node) -> None:
     """What a deleted pod took is free when its containers have stopped, not before."""
+    node.api.needs_ordinary_pods()
     port = {"containerPort": 80, "hostPort": 8080}
     old = await node.run(asking("800m", command="run stopdelay=10", ports=[port]), name="old")
     old.delete()
@@ -241,6 +243,7 @@ async def test_terminating_pod_still_counts(node: Node) -> None:
 @witness("ADMIT-04", "ADMIT-05", "RESTARTKUBELET-05", cpu_millicores=1000)
 async def test_every_pod_is_admitted_again_after_a_restart(node: Node) -> None:
     """A kubelet that starts again admits the pods it finds, but for those that have ended."""
+    node.api.needs_ordinary_pods()
     done = node.want(pod(asking("900m", command="exit 0 2"), name="done", restart="Never"))
     await done.until_phase("Succeeded")
     await node.run(asking("900m"), name="runs")
@@ -316,6 +319,7 @@ CRITICAL = 2_000_000_000
 @witness("STATIC-23", "ADMIT-08", cpu_millicores=1000)
 async def test_static_pod_gets_its_room(node: Node) -> None:
     """On a full node pods make room for a static one, the cheapest that will do, and each has its grace."""
+    node.api.needs_ordinary_pods()
     await node.run(asking("300m"), name="keeps", grace=10)
     goes = await node.run(asking("600m", command="run stopdelay=4"), name="goes", grace=12)
     static = node.want_static(pod(asking("500m"), name="static"))
@@ -387,6 +391,7 @@ async def _expect_gone(node: Node, gone: set[str], expected: set[str]) -> None:
 @witness("ADMIT-08", "ADMIT-03", max_pods=2)
 async def test_pod_of_the_system_gets_its_place(node: Node) -> None:
     """Where a node has as many pods as it takes, one goes for a pod of system priority."""
+    node.api.needs_ordinary_pods()
     others = [await node.run(name=name, grace=2) for name in ("first", "second")]
     new = node.want(pod(name="new", priority=CRITICAL))
     await new.until_running("c1", within=60, contract="ADMIT-03")

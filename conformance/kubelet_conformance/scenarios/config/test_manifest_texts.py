@@ -104,7 +104,7 @@ async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     probed = node.want_static(pod({**container(), **_PROBES}, name="probed"))
     every = (plain, host, limited, asking, mounting, latest, probed)
     for each in every:
-        await each.until_running("c1")
+        await each.until_running("c1", contract="STATIC-26")
     plain.exit("c1", 0)
     await plain.until(lambda: plain.container().attempt == 1, "another attempt")
     await node.wait(25)

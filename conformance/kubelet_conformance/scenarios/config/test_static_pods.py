@@ -84,7 +84,7 @@ async def test_single_manifest_that_turns_bad_stays_in_force(node: Node) -> None
     await node.kubelet.kill()
     web = node.want_static(pod(), file="only.yaml")
     await node.kubelet.start()
-    await web.until_phase("Running")
+    await web.until_phase("Running", contract="STATIC-26")
     node.manifests.write("only.yaml", "kind: Pod\n  spec: {")
     await node.wait(45)
 

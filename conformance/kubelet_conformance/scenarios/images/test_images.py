@@ -36,6 +36,7 @@ async def test_image_that_is_never_pulled_is_waited_for(node: Node) -> None:
     """A container whose image may not be pulled waits until the image is there by other means."""
     web = node.want(pod(container(image="registry/brought:1", imagePullPolicy="Never")))
     await web.until_waiting("c1", "ErrImageNeverPull")
+    await web.until_event("ErrImageNeverPull")
     await node.wait(30)
     node.runtime.add_image("registry/brought:1")
     await web.until_running("c1")
@@ -64,6 +65,7 @@ async def test_failed_look_is_no_reason_to_pull(node: Node) -> None:
     with node.fault("ImageStatus", code="UNKNOWN", message="the image store is away", times=2):
         web = node.want(pod(container(image="registry/app:1", imagePullPolicy="IfNotPresent")))
         await web.until_waiting("c1", "ImageInspectError")
+        await web.until_event("InspectFailed")
         await web.until_running("c1")
 
 
@@ -106,6 +108,7 @@ async def test_name_that_names_no_image(node: Node) -> None:
     """A container with an image name that cannot be read waits, and the others run."""
     web = node.want(pod(container("c1", image="Not/An Image"), container("c2")))
     await web.until_waiting("c1", "InvalidImageName")
+    await web.until_event("InspectFailed")
     await web.until_running("c2")
 
 

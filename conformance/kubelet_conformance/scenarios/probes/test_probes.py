@@ -90,6 +90,7 @@ async def test_failures_must_come_in_a_row(node: Node) -> None:
 @witness("PROBE-08", kubernetes=(1, 28), cpu_millicores=1000)
 async def test_startup_is_not_asked_twice(node: Node) -> None:
     """A startup probe stops as soon as it has succeeded, though the loop has had no time to report it."""
+    node.api.needs_ordinary_pods()
     much = {"requests": {"cpu": "600m"}}
     await node.run(container(command="run stopdelay=8 stopcode=143", resources=much), name="goes", grace=9)
     probe = exec_probe("x 0 0", periodSeconds=1, initialDelaySeconds=4)

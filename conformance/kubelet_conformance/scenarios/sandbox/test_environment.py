@@ -196,7 +196,12 @@ _SHOWN: Mapping[str, Json] = {
     "memory": {"emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
     "dir": {"hostPath": {"path": "/srv/new", "type": "DirectoryOrCreate"}},
     "file": {"hostPath": {"path": "/srv/new.txt", "type": "FileOrCreate"}},
+    "old-dir": {"hostPath": {"path": "/srv/new", "type": "Directory"}},
+    "old-file": {"hostPath": {"path": "/srv/new.txt", "type": "File"}},
 }
+_OF_HOST = frozenset({"dir", "file", "old-dir", "old-file"})
+_IN_MEMORY = frozenset({"all", "amounts", "fields", "part", "secret"})
+"""What a node holds in memory, with all of it as its bound where neither volume nor pod has one."""
 
 
 def _files(
@@ -227,11 +232,14 @@ def _files(
         "amounts": {name: (text, 0o644) for name, text in _OF_NODE.items()},
         "all": {"c": (colour, 0o444), "password": (password, 0o440), "name": (web.name, 0o440)},
         "empty": {},
-        "memory": {},
+        "memory": {"": (str(_MI), 0o777)},
         "dir": {"": ("", 0o755)},
         "file": {"": ("", 0o644)},
+        "old-dir": {"": ("", 0o755)},
+        "old-file": {"": ("", 0o644)},
     }
-    return {name: {"": ("", 0o777), **each} for name, each in files.items()}
+    sizes = dict.fromkeys(_IN_MEMORY, str(1 << 30))
+    return {name: {"": (sizes.get(name, ""), 0o777), **each} for name, each in files.items()}
 
 
 @witness("START-15", cpu_millicores=3500, memory_bytes=1 << 30)
@@ -301,8 +309,29 @@ async def test_volumes_show_what_they_name(node: Node) -> None:
     await _expect(node, _wrong_files(node, created, _files(web, "red", "s3cret", size="big")))
     web.delete()
     await web.until_gone()
-    paths = [f"/m/{name}" for name in _SHOWN if name not in {"dir", "file"}]
+    paths = [f"/m/{name}" for name in _SHOWN if name not in _OF_HOST]
     await _expect(node, [f"{path} is left" for path in (*paths, "/part") if _found(node, created, path)])
+
+
+@witness("START-15", memory_bytes=1 << 30)
+async def test_volume_in_memory_is_bounded(node: Node) -> None:
+    """A volume in memory is as large as its own limit says, or those of the containers together."""
+    limits = [{"limits": {"memory": f"{size}Mi"}} for size in (64, 32)]
+    sizes = {"small": {"sizeLimit": "1Mi"}, "large": {"sizeLimit": "1Gi"}, "plain": {}}
+    mounts = [{"name": name, "mountPath": f"/m/{name}"} for name in sizes]
+    web = node.want(
+        pod(
+            container("c1", resources=limits[0], volumeMounts=mounts),
+            container("c2", resources=limits[1]),
+            volumes=[
+                {"name": name, "emptyDir": {"medium": "Memory", **size}} for name, size in sizes.items()
+            ],
+        )
+    )
+    created = await _until_created(web)
+    expected = {"small": _MI, "large": 96 * _MI, "plain": 96 * _MI}
+    files = {name: {"": (str(size), 0o777)} for name, size in expected.items()}
+    await _expect(node, _wrong_files(node, created, files))
 
 
 def _wrong_files(

@@ -246,6 +246,9 @@ class WorldApi:
         spec = {**manifest["spec"], "nodeName": self._node_name}
         return dict(self._core.create("pods", {**manifest, "spec": spec}))
 
+    def needs_ordinary_pods(self) -> None:
+        """They are."""
+
     def create_unbound(self, manifest: Json) -> Json:
         """Create a pod that no node has yet."""
         return dict(self._core.create("pods", manifest))

@@ -46,6 +46,10 @@ class ScopedApi:
         with self._recording():
             return self._api.resize(self._namespace(namespace), name, sizes)
 
+    def needs_ordinary_pods(self) -> None:
+        """Refuse a target all of whose pods are static."""
+        self._api.needs_ordinary_pods()
+
     def create_unbound(self, manifest: Json) -> Json:
         """Create a pod that no node has yet."""
         return self._api.create_unbound(self._placed(manifest))
