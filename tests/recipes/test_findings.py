@@ -1,13 +1,16 @@
 """The findings are about what there is, and the page of results says what its records do."""
 
 import re
+import tarfile
 from pathlib import Path
 
 import pytest
 from results import page
 
 from kubelet_conformance.contract.catalogue import rows
+from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.run_record.merging import totals
 from kubelet_conformance.run_record.model import ContractResult, Kind, Proof, Run, Target
 from kubelet_conformance.scenarios import every_scenario
@@ -32,6 +35,26 @@ def test_finding_can_be_seen_as_it_says(path: Path) -> None:
     assert {"What was done", "What happened", "What is expected", "See it"} == set(
         re.findall(r"^## (.*)$", text, re.MULTILINE)
     )
+
+
+def test_traces_show_their_findings(tmp_path: Path) -> None:
+    """The traces that the pages name are those of the pack, and each breaks a contract of its page."""
+    with tarfile.open(DOCS / "findings" / "traces.tar.xz") as pack:
+        pack.extractall(tmp_path, filter="data")
+    kept = {each.stem: each for each in (tmp_path / "traces").iterdir()}
+    named = {
+        path.stem: re.findall(r"^\| contracts? \| (.*) \|$", path.read_text(encoding="utf-8"), re.MULTILINE)[
+            0
+        ]
+        for path in FINDINGS
+        if f"`traces/{path.stem}.jsonl`" in path.read_text(encoding="utf-8")
+    }
+
+    assert named.keys() == kept.keys()
+    for name, contracts in named.items():
+        judges = [every_contract()[each] for each in re.findall(r"[A-Z]+-\d+", contracts)]
+        outcomes = judge_file(str(kept[name]), judges).outcomes.values()
+        assert Verdict.BROKEN in {each.verdict for each in outcomes}, name
 
 
 def run_of(*contracts: ContractResult) -> Run:

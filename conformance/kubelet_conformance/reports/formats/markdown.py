@@ -16,7 +16,7 @@ from kubelet_conformance.run_record.record import Record
 BYTES_MAX = 1024 * 1024
 """A job summary of GitHub takes no more."""
 _OPEN_MAX = 10
-"""So many broken contracts are unfolded; with more, each is folded."""
+"""The likeliest causes of so many groups are unfolded; with more, each is folded."""
 _LONG = 40
 """A text with more lines is folded."""
 
@@ -91,12 +91,12 @@ def _all_broken(broken: list[ContractResult], record: Record) -> Iterator[list[s
     """What is broken, in groups that one decision may have broken; only likely causes are unfolded."""
     if broken:
         yield ["", "## Broken"]
-    breaks = breaks_of(broken, record)
-    for group in groups_of(broken, record.run):
+    breaks, groups = breaks_of(broken, record), groups_of(broken, record.run)
+    for group in groups:
         if group.words:
             yield ["", group.words]
         for number, result in enumerate(group.contracts):
-            folded = number > 0 or len(broken) > _OPEN_MAX
+            folded = number > 0 or len(groups) > _OPEN_MAX
             yield [*_broken(result, breaks[result.id], record, folded=folded)]
 
 
