@@ -38,7 +38,7 @@ def test_records_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     async def scenario() -> tuple[int, str, str]:
         async with (
             serving(tmp_path / "runtime.sock"),
-            recording(tap, tmp_path / "runtime.sock", "-o", trace) as recorder,
+            recording(tap, tmp_path / "runtime.sock", "-o", trace, "--kubernetes", "1.32") as recorder,
             grpc.aio.insecure_channel(f"unix://{tap}") as channel,
         ):
             runtime, _ = stubs(channel)
@@ -80,6 +80,8 @@ def test_runtime_may_come_later(tmp_path: Path) -> None:
     assert err == (
         f"note: unix://{tmp_path}/runtime.sock: No such file or directory; "
         "clients are refused until a runtime answers there\n"
+        "note: the trace will not say its Kubernetes version, on which many contracts depend; "
+        "give --kubernetes\n"
     )
 
 

@@ -24,6 +24,7 @@ from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.safe import nearest
+from kubelet_conformance.reports.terminal import summary
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.model import LeftOut
 from kubelet_conformance.run_record.played_run import Played
@@ -354,6 +355,8 @@ class Scenarios:
             kept = Exit.BAD_INPUT
         if not self._has_terminal() or delivery.output is not None:
             kept = gravest(kept, delivery.deliver_first(record))
+        if not self._has_terminal() and delivery.output is not None:
+            complain(" ".join(summary(record.run)), plain=True)
         return gravest(kept, delivery.deliver_files(record, ours.writer))
 
     def pytest_unconfigure(self) -> None:

@@ -7,6 +7,7 @@ from kubelet_conformance.contract.baseline import MAIN_CLAUSE, Deviation, clause
 from kubelet_conformance.contract.checking import Check, Result
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.trace_text.expectations import in_one_sentence
 
 REASON = "To be explained."
 """Stands for the reason of an entry until somebody writes one."""
@@ -48,7 +49,8 @@ def _comment(result: Result, entry: Deviation) -> Iterator[str]:
     yield f"# {safe(result.contract.rule)}"
     for evidence in result.outcome.evidence:
         if entry.covers(evidence.clause, evidence.scenario):
-            yield f"# Such as in {safe(evidence.scenario or evidence.trace)}: {safe(evidence.text)}"
+            where = safe(evidence.scenario or evidence.trace)
+            yield f"# Such as in {where}: {safe(in_one_sentence(evidence))}"
             return
 
 

@@ -13,7 +13,15 @@ from kubelet_conformance.reports.safe import a_few, counted, safe
 from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, names_rule
 from kubelet_conformance.reports.trace_text.causes import Group, groups_of
 from kubelet_conformance.run_record.conclusion import Exit
-from kubelet_conformance.run_record.model import ContractResult, Ended, Found, Kind, Proof, ScenarioResult
+from kubelet_conformance.run_record.model import (
+    ContractResult,
+    Ended,
+    Found,
+    Kind,
+    Proof,
+    Run,
+    ScenarioResult,
+)
 from kubelet_conformance.run_record.record import Record
 
 WIDTH_MAX = 110
@@ -300,16 +308,9 @@ class TerminalReport:
             self._line(f"    {safe(str(error))}")
 
     def _summary(self) -> None:
-        run = self._run
-        word, style = _CONCLUSIONS[Exit(run.exit_code)]
-        counts = ", ".join(f"{number} {verdict.words}" for verdict, number in run.totals.items())
-        unread = len(run.unreadable)
-        also = f"; {counted(unread, 'input')} could not be judged" if unread else ""
-        stale = len(run.stale)
-        also += f"; {counted(stale, 'entry', 'entries')} of the baseline stale" if stale else ""
+        word, said = summary(self._run)
         self._line()
-        said = f" {counts} in {counted(len(run.traces), 'trace')}{also}"
-        self._line(Text().append(f"{word}:", style).append(said))
+        self._line(Text().append(word, _CONCLUSIONS[Exit(self._run.exit_code)][1]).append(f" {said}"))
 
     def _deaths(self, died: list[ScenarioResult]) -> None:
         """How the kubelet ended by itself, once for all scenarios that it ended alike."""
@@ -358,6 +359,18 @@ class TerminalReport:
             self._line(f"    {safe(name)}", "bold")
             for line in reason.splitlines():
                 self._line(f"      {safe(line)}")
+
+
+def summary(run: Run) -> tuple[str, str]:
+    """The last line of a report: how the run ended, and how many contracts have each verdict."""
+    counts = ", ".join(f"{number} {verdict.words}" for verdict, number in run.totals.items())
+    unread, stale = len(run.unreadable), len(run.stale)
+    also = f"; {counted(unread, 'input')} could not be judged" if unread else ""
+    also += f"; {counted(stale, 'entry', 'entries')} of the baseline stale" if stale else ""
+    is_harmless = run.exit_code == Exit.OK and run.totals.get(Verdict.BROKEN)
+    also += "; what is broken is not required, and fails no run" if is_harmless else ""
+    word, _ = _CONCLUSIONS[Exit(run.exit_code)]
+    return f"{word}:", f"{counts} in {counted(len(run.traces), 'trace')}{also}"
 
 
 def _by_number(version: str) -> list[tuple[int, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.trace_text.expectations import expected, is_expectation
+from kubelet_conformance.reports.trace_text.expectations import in_one_sentence
 from kubelet_conformance.run_record.model import ContractResult, Run, ScenarioResult
 
 _BAD = frozenset({Verdict.BROKEN, Verdict.ERROR})
@@ -93,7 +93,7 @@ def _text(result: ContractResult) -> str:
     """The first of its breaks, as a sentence."""
     for each in result.evidence:
         if not each.deviation:
-            return f"expected: {expected(result, each)}" if is_expectation(each) else each.text
+            return in_one_sentence(each)
     return "; ".join(result.reasons)
 
 

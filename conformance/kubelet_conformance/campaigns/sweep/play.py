@@ -15,6 +15,7 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.plugin.play import classify_failure
+from kubelet_conformance.reports.trace_text.expectations import in_one_sentence
 from kubelet_conformance.run_record.record import TRACE
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, ScenarioError, Target
 from kubelet_conformance.targets.process.kubelet_paths import has_api_server
@@ -220,5 +221,5 @@ def broken_contracts(judged: Judged, contracts: Iterable[Contract]) -> Iterator[
 
 
 def _happened(outcome: Outcome) -> str:
-    texts = dict.fromkeys(re.sub(r"\s+", " ", each.text) for each in outcome.evidence)
+    texts = dict.fromkeys(re.sub(r"\s+", " ", in_one_sentence(each)) for each in outcome.evidence)
     return "; ".join(texts) or outcome.reason

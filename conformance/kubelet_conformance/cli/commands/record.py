@@ -130,6 +130,9 @@ def record(  # noqa: PLR0913 - one parameter an option
     if node is None and pods is not None:
         assumed = f"the node is taken to be called {plan.node}; give --node if its kubelet calls it otherwise"
         complain(assumed, note=True)
+    if kubernetes is None:
+        unknown = "the trace will not say its Kubernetes version, on which many contracts depend"
+        complain(f"{unknown}; give --kubernetes", note=True)
     return _tapped(plan)
 
 

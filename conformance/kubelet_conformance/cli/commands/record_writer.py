@@ -17,6 +17,7 @@ from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.progress import Line
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.trace_text.expectations import in_one_sentence
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.files import as_json
 from kubelet_conformance.run_record.record import Record
@@ -102,7 +103,8 @@ class _ProgressReporter:
         self._line.clear()
         records = " ".join(f"#{seq}" for seq in evidence.seq)
         click.echo(
-            f"BROKEN  {contract.id}  {safe(evidence.trace)} {records}: {safe(evidence.text)}", err=True
+            f"BROKEN  {contract.id}  {safe(evidence.trace)} {records}: {safe(in_one_sentence(evidence))}",
+            err=True,
         )
 
     def progress(self, path: str, counts: Counts) -> None:

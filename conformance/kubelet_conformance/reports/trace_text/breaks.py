@@ -170,8 +170,9 @@ class Break:
         yield "happened", happened(proof, "" if line is None else line.text).splitlines()
         yield "when", [self._when(), *self.slice()]
         if len(result.clauses) > 1:
-            own = result.sentences.get(proof.clause, "")
-            yield "clause", [f"{proof.clause}: {own}" if own else proof.clause]
+            own = result.sentence(proof.clause)
+            is_said = own == expected(result, proof)
+            yield "clause", [proof.clause if is_said else f"{proof.clause}: {own}"]
         if proof.log:
             yield "log", list(proof.log)
         if len(self.alike) > 1:
@@ -207,8 +208,13 @@ class Break:
 
 
 def names_rule(result: ContractResult, breaks: Iterable[Break]) -> bool:
-    """Whether these breaks name the whole rule as what was expected."""
-    return any(expected(result, each.proof) == result.rule for each in breaks)
+    """Whether these breaks name the whole rule, as what was expected or as their clause."""
+    has_clauses = len(result.clauses) > 1
+    return any(
+        expected(result, each.proof) == result.rule
+        or (has_clauses and result.sentence(each.proof.clause) == result.rule)
+        for each in breaks
+    )
 
 
 def in_lines(parts: Iterable[tuple[str, list[str]]]) -> Iterator[str]:

@@ -1,13 +1,19 @@
 """What was expected where a contract is broken, and what happened: the sentence of a break may say either."""
 
+from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.run_record.model import ContractResult, Proof
 
 _BEFORE = " before this"
 
 
-def is_expectation(proof: Proof) -> bool:
+def is_expectation(proof: Proof | Evidence) -> bool:
     """Whether the sentence of a break says what was expected and did not come."""
     return proof.due is not None or proof.text.endswith(_BEFORE)
+
+
+def in_one_sentence(proof: Proof | Evidence) -> str:
+    """The sentence of a break; one that says what was expected says so."""
+    return f"expected: {proof.text.removesuffix(_BEFORE)}" if is_expectation(proof) else proof.text
 
 
 def offending(proof: Proof) -> int:
