@@ -16,6 +16,7 @@ from kubelet_conformance.campaigns.histories.play import (
     as_scenario,
     as_words,
     begun,
+    exempt_of,
     live_through,
     play,
     settings_of,
@@ -79,8 +80,9 @@ class _Drawn:
         async def on(target: Target) -> None:
             await self.play(Node(target))
 
-        settings = settings_of(begun(self.history, self.kubernetes))
-        return Act(number, self.name, on, settings, math.inf)
+        progress = begun(self.history, self.kubernetes)
+        exempt = exempt_of(self.history, progress)
+        return Act(number, self.name, on, settings_of(progress), math.inf, exempt)
 
 
 class LiveCampaign:
@@ -160,9 +162,10 @@ class LiveCampaign:
         return list(found.values())
 
     def _scenario(self, drawn: _Drawn) -> LiveScenario:
-        settings: dict[str, Any] = {**settings_of(begun(drawn.history, self._version))}
+        progress = begun(drawn.history, self._version)
+        settings: dict[str, Any] = {**settings_of(progress)}
 
-        @witness(**settings)
+        @witness(exempt=exempt_of(drawn.history, progress), **settings)
         async def plays(node: Node) -> None:
             await drawn.play(node)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from kubelet_conformance.campaigns.histories.convergence import Convergence
 from kubelet_conformance.campaigns.histories.history import History
-from kubelet_conformance.campaigns.histories.steps import LiveHistory, Progress, Step, Want
+from kubelet_conformance.campaigns.histories.steps import DisturbEvents, LiveHistory, Progress, Step, Want
 from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
 from kubelet_conformance.contract.deferred_gc import deferred_gc
@@ -27,7 +27,7 @@ _EVENTED_SINCE = 1, 25
 _SIDECARS_SINCE = 1, 29
 _INDENT = "    "
 _ID = re.compile(r"[A-Z]+-\d+")
-_EXEMPT = '("CRI-30",)'
+_EXEMPT = ("CRI-30",)
 """Not judged where the runtime does not send every event in time."""
 NOT_CONVERGED = "the node settles"
 """What a history is said to have broken whose node did not come to rest."""
@@ -91,7 +91,8 @@ def play(
 
     failed, endless = "", ""
     try:
-        trace = stage.play(scenario, name, settings_of(progress), choice.kubernetes)
+        exempt = exempt_of(history, progress)
+        trace = stage.play(scenario, name, settings_of(progress), choice.kubernetes, exempt)
     except ScenarioError as error:
         trace, failed = error.trace, error.report
         if isinstance(error.__cause__, EndlessPlayError):
@@ -112,6 +113,12 @@ def begun(history: History, kubernetes: tuple[int, int]) -> Progress:
 def settings_of(progress: Progress) -> dict[str, object]:
     """What the configuration of its kubelet sets."""
     return {"feature_gates": {EVENTED: True}} if progress.evented else {}
+
+
+def exempt_of(history: History, progress: Progress) -> tuple[str, ...]:
+    """The contracts of the runtime that the history makes it break: its events are lost, late or reversed."""
+    disturbs = (each for each in history.steps if isinstance(each, DisturbEvents))
+    return _EXEMPT if progress.evented and any(each.how != "cut" for each in disturbs) else ()
 
 
 async def live_through(  # noqa: PLR0913 - a history, where it happens, and how long the node is watched
@@ -196,5 +203,6 @@ def as_scenario(played: PlayedHistory, what: str) -> str:
 def _witnessed(played: PlayedHistory, what: str) -> str:
     """What a scenario must declare to be played on such a kubelet."""
     ids = [f'"{what}"'] if _ID.fullmatch(what) else []
-    exempt = [f"exempt={_EXEMPT}"] if played.progress.missed else []
-    return ", ".join([*ids, f'feature_gates={{"{EVENTED}": True}}', *exempt])
+    exempt = exempt_of(played.history, played.progress)
+    exempts = [f'exempt=("{each}",)' for each in exempt]
+    return ", ".join([*ids, f'feature_gates={{"{EVENTED}": True}}', *exempts])

@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.facts.backoff import restart_bound
 from kubelet_conformance.contracts.facts.kills import stopped_for_itself
 from kubelet_conformance.contracts.facts.kubelet import final_phase_is_written, sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, new_pod, stop_asked
-from kubelet_conformance.contracts.facts.status import carries_on, is_lost
+from kubelet_conformance.contracts.facts.status import UNREADY_AS, carries_on, is_lost
 from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Manifest, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 
@@ -204,8 +204,11 @@ def pending_until_they_started(_: Moment, pod: Pod, status: PodStatus) -> Findin
             return broken(f"phase {status.phase} before the sidecars have started")
         return KEPT
     apps = status.container_statuses or []
-    held = pod.status is not None and pod.status.phase == "Pending"
-    if held or not _app_runs_or_ended(status) or all(one.state.terminated for one in apps):
+    if (
+        _phase_is_held(pod, status)
+        or not _app_runs_or_ended(status)
+        or all(one.state.terminated for one in apps)
+    ):
         # All wait to run again: the decision table has Pending then. Or a last phase may follow, after a
         # deadline perhaps: it is held back while anything runs, and what was Pending stays so.
         return None
@@ -215,3 +218,11 @@ def pending_until_they_started(_: Moment, pod: Pod, status: PodStatus) -> Findin
     if status.phase == "Pending" and not waiting:
         return broken("phase Pending though an app container has run and nothing waits")
     return KEPT
+
+
+def _phase_is_held(pod: Pod, status: PodStatus) -> bool:
+    """Pending may stand for a last phase that is held back: it was written last, or nothing was before."""
+    if pod.status is not None:
+        return pod.status.phase == "Pending"
+    ready = status.condition("Ready")
+    return ready is not None and ready.reason in UNREADY_AS.values()

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, Predicate, Sandbox, Stop
+from kubelet_conformance.contract import (
+    Container,
+    Exit,
+    Finding,
+    Moment,
+    Note,
+    Pattern,
+    Pod,
+    Predicate,
+    Sandbox,
+    Stop,
+)
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, pod_unset
@@ -345,12 +356,17 @@ def _graces_kept(m: Moment, gone: Container, siblings: list[Container]) -> Itera
         timeout = sibling.stops[-1].timeout
         yield answered(
             by=_STOPPED.either(exited()).where(pods.about(sibling)),
-            not_before=call("StopPodSandbox").either(
+            not_before=_end_of(sibling.sandbox).either(
                 creation_of(gone.name),
                 call("StopContainer").where(pods.about(sibling)).where(_shorter_than(timeout)),
             ),
             text=f"container {sibling.name} keeps its grace after {gone.name} exited",
         )
+
+
+def _end_of(sandbox: Sandbox | None) -> Pattern:
+    """Its sandbox is stopped; one from before may be removed meanwhile."""
+    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox)
 
 
 def _shorter_than(timeout: int | None) -> Predicate:

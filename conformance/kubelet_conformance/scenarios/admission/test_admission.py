@@ -342,6 +342,7 @@ async def test_static_pod_for_which_there_is_no_room_leaves_nothing(node: Node) 
 @witness("ADMIT-08", "COND-08", memory_bytes=1 << 30)
 async def test_pod_of_the_system_gets_its_room(node: Node) -> None:
     """A pod of system priority makes those go that matter less, and no other critical one."""
+    node.api.needs_ordinary_pods()
     much = {"requests": {"memory": "400Mi"}}
     await node.run(container(resources=much), name="system", priority=CRITICAL)
     web = await node.run(

@@ -48,7 +48,8 @@ _OF_POD: Fields = {
     "kind": ((), ("Job", None)),
     "spec": ((), (None, [])),
     "spec.containers": ((), (None, [], {}, [None])),
-    "metadata.name": ((), (None, "", *_BAD_NAMES)),
+    # The node's name comes behind it: "a-" is the beginning of a name that is allowed.
+    "metadata.name": ((), (None, "", *(each for each in _BAD_NAMES if each != "a-"))),
     "metadata.namespace": ((), (_LONG + "a", "Upper", "a.b")),
     "metadata.generateName": (("a-", f"{_LONG}.b", ""), ("Upper", "a..b")),
     "metadata.generation": ((0,), (-1, "1", 0.5, True)),

@@ -168,6 +168,7 @@ async def test_foreign_files_among_the_logs(node: Node) -> None:
     web = await node.run()
     for name in ("old-7.log", "notes.txt"):
         node.target.machine.leave_file(f"{log_folder(node, web)}/c1/{name}")
+    await node.wait(2)  # Until it has been listed: what goes before is missed by a kubelet that is slow.
     node.runtime.remove_container(web.container().id)
     await web.until_started("c1", attempt=1)
 
