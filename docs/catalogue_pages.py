@@ -1,14 +1,19 @@
 """The catalogue and its coverage as pages of the user guide, in Markdown."""
 
+import inspect
+import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from textwrap import shorten
 
 from kubelet_conformance.campaigns.coverage.gathering import Gathered
 from kubelet_conformance.reports.catalogue import Fate
 from kubelet_conformance.runtime_checks.scenario import TITLE_PREFIX
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
+from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bugs import BugCard
 
 AREAS: Mapping[str, str] = {
@@ -46,6 +51,7 @@ AREAS: Mapping[str, str] = {
     "METRIC": "Metrics",
 }
 """The areas of the catalogue in words."""
+_TITLE_MIN, _TITLE_MAX = 20, 64
 
 
 _CATALOGUE = """# The catalogue
@@ -87,7 +93,30 @@ def pages(every: Sequence[Gathered], bugs: Iterable[BugCard]) -> dict[str, str]:
         **{f"catalogue/{area.lower()}.md": area_page(area, rows) for area, rows in areas.items()},
         "coverage.md": _coverage(areas),
         "bugs.md": _BUGS + "".join(map(_bug, bugs)),
+        **dict(_scenario_pages()),
     }
+
+
+def _scenario_pages() -> Iterator[tuple[str, str]]:
+    """The scenarios with their source, to which the catalogue links: a page for each family."""
+    every = dict[str, Callable[..., object]](every_scenario())
+    every |= {each.title: each.run for each in every_runtime_scenario()}
+    for page, names in groupby(sorted(every, key=_scenario_page), key=_scenario_page):
+        lines = ["# Scenarios", ""]
+        for name in names:
+            lines += [f"## {name} {{ #{_anchor(name)} }}", "", "```python"]
+            lines += [inspect.getsource(every[name]).rstrip(), "```", ""]
+        yield page, "\n".join(lines)
+
+
+def _scenario_page(name: str) -> str:
+    if name.startswith(TITLE_PREFIX):
+        return "scenarios/called-directly.md"
+    return f"scenarios/{name.partition('.')[0]}.md"
+
+
+def _anchor(name: str) -> str:
+    return name.removeprefix(TITLE_PREFIX).replace(".", "-")
 
 
 def _index(areas: Mapping[str, Sequence[Gathered]]) -> str:
@@ -111,8 +140,18 @@ def area_page(area: str, rows: Sequence[Gathered]) -> str:
     """One area: a heading with its anchor for each rule."""
     parts = [f"# {area}: {AREAS[area].lower()}", ""]
     for each in rows:
-        parts += [f"## {each.entry.row.id}", "", *_rule_lines(each), ""]
+        name = each.entry.row.id
+        parts += [f"## {name}: {_title(each)} {{ #{name.lower()} }}", "", *_rule_lines(each), ""]
     return "\n".join(parts)
+
+
+def _title(each: Gathered) -> str:
+    """The rule in short: its first part, where that says something, or its first words."""
+    entry = each.entry
+    rule = entry.contract.rule if entry.contract else entry.row.rule
+    first = re.split(r"[.:;,(] ?", rule)[0]
+    is_title = _TITLE_MIN <= len(first) <= _TITLE_MAX
+    return _text(first if is_title else shorten(rule, _TITLE_MAX, placeholder=" …"))
 
 
 def _rule_lines(each: Gathered) -> Iterator[str]:
@@ -131,9 +170,10 @@ def _rule_lines(each: Gathered) -> Iterator[str]:
     yield f"- observation: {_text(entry.row.observation)}"
     yield f"- typical wrong implementation: {_text(entry.row.mutant)}"
     if each.witnesses:
-        yield f"- witnesses: {', '.join(f'`{one.name}` ({one.activations})' for one in each.witnesses)}"
+        named = (f"{_scenario_link(one.name)} ({one.activations})" for one in each.witnesses)
+        yield f"- witnesses: {', '.join(named)}"
     if each.bugs:
-        yield f"- bugs that break it: {', '.join(f'`{bug}`' for bug in each.bugs)}"
+        yield f"- bugs that break it: {', '.join(f'[{bug}](../bugs.md#{bug.lower()})' for bug in each.bugs)}"
 
 
 def _coverage(areas: Mapping[str, Sequence[Gathered]]) -> str:
@@ -177,7 +217,12 @@ def _broken_clauses() -> dict[str, list[str]]:
 
 def _bug(card: BugCard) -> str:
     broken = ", ".join(map(_link, card.breaks))
-    return f"| {card.id} | {_text(card.title)} | {', '.join(card.aliases)} | {broken} |\n"
+    name = f'<span id="{card.id.lower()}">{card.id}</span>'
+    return f"| {name} | {_text(card.title)} | {', '.join(card.aliases)} | {broken} |\n"
+
+
+def _scenario_link(name: str) -> str:
+    return f"[{name}](../{_scenario_page(name)}#{_anchor(name)})"
 
 
 def _link(contract: str) -> str:

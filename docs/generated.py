@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ("on_config", "on_files", "on_page_markdown")
 
 _CATALOGUE = "catalogue/"
+_SCENARIOS = "scenarios/"
 _DOCS = Path(__file__).parent
 _SOURCE_LINK = re.compile(r"\]\((\.\./reference/kubelet_reference/([\w/]+)\.py)\)")
 
@@ -54,7 +55,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add each page as a file of the guide."""
     for path, text in _pages().items():
-        files.append(File.generated(config, path, content=text))
+        shown = InclusionLevel.NOT_IN_NAV if path.startswith(_SCENARIOS) else InclusionLevel.UNDEFINED
+        files.append(File.generated(config, path, content=text, inclusion=shown))
     for link, name in _linked_sources():
         page = f"# {name}.py\n\n```python\n{(_DOCS / link).read_text(encoding='utf-8')}```\n"
         files.append(

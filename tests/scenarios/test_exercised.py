@@ -130,7 +130,7 @@ def test_pages_have_an_anchor_for_each_id(gathered: dict[str, Gathered]) -> None
     anchors = {
         f"{path}#{name.lower()}"
         for path, text in written.items()
-        for name in re.findall(r"^## ([A-Z]+-\d+)$", text, re.MULTILINE)
+        for name in re.findall(r"^## ([A-Z]+-\d+): .+ \{ #[a-z]+-\d+ \}$", text, re.MULTILINE)
     }
     links = {
         link for path in ("coverage.md", "bugs.md") for link in re.findall(r"\]\((cat[^)]*)\)", written[path])
