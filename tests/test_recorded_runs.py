@@ -5,7 +5,6 @@ manifest folder.
 """
 
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,20 +22,8 @@ EVERY, SAMPLE_KEPT_MIN = 4, 150
 
 
 def known(pack: str) -> Baseline:
-    """The bundled baseline of the release.
-
-    The older traces of a node that scenarios share do not say which of them is at work, and none says which
-    of them ended the kubelet.
-    """
-    bundled = Baseline.read(pack.removesuffix("-api"), every_contract())
-    is_told = pack.endswith("-api")
-    return Baseline(
-        pack,
-        [
-            each if is_told and each.id != "LOOP-22" else replace(each, scenario=None)
-            for each in bundled.deviations
-        ],
-    )
+    """The bundled baseline of the release."""
+    return Baseline.read(pack.removesuffix("-api"), every_contract())
 
 
 PACKS = [
