@@ -369,6 +369,7 @@ _NEEDED: Sequence[tuple[int, set[str]]] = (
 @witness("ADMIT-08", "ADMIT-03", cpu_millicores=1000)
 async def test_as_few_pods_as_will_do_make_room(node: Node) -> None:
     """Of the pods that are cheapest the largest go first, and the smallest that fills the rest."""
+    node.api.needs_ordinary_pods()
     for missing, expected in _NEEDED:
         others = [
             await node.run(asking(cpu), name=name, grace=1)
