@@ -53,6 +53,6 @@ OF_VOLUMES: list[Row] = [
     ),
     (_shows({"serviceAccountToken": {"path": "t"}}), "projected.sources[0].serviceAccountToken"),
     (_shows({"serviceAccountToken": {"path": ""}}), "projected.sources[0].serviceAccountToken.path"),
-    (_shows({"clusterTrustBundle": {"path": "ca"}}), "projected.sources[0].clusterTrustBundle"),
+    (_shows({"clusterTrustBundle": {"path": "ca"}}), "projected.sources[0]"),
 ]
 """What a volume called v says, and which of its fields is wrong."""

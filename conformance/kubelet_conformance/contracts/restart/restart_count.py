@@ -1,8 +1,5 @@
 """RESTART: the attempt number of an instance, and the hash that shows whether its definition changed."""
 
-import re
-from functools import lru_cache
-
 from msgspec import field
 
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
@@ -197,34 +194,6 @@ def hash_is_of_name_and_image(m: Moment, pod: Pod) -> Findings:
         same = "the same" if last[1] == annotated else "another"
         return broken(f"{name} has {same} hash with image {image}, before it was {last[0]}")
     return KEPT
-
-
-@hash_is_of_name_and_image.clause("value", on=call("CreateContainer"))
-def hash_is_the_one_of_other_versions(m: Moment) -> Findings:
-    """It is the same number in every version, so that an update of the kubelet restarts nothing."""
-    config = asked(m)
-    image = config.image.user_specified_image
-    if HASHED.get(m.kubernetes) != "name and image" or not image or _ESCAPED.search(image):
-        return None
-    expected, got = hash_of(config.metadata.name, image), config.annotations.get(Annotation.HASH)
-    return kept_if(
-        got == expected, f"{config.metadata.name} has hash {got} with {image}, expected {expected}"
-    )
-
-
-_ESCAPED = re.compile(r"[^!#-%'-;=?-~]")
-"""What JSON in Go writes otherwise than it is."""
-_FNV_BASIS, _FNV_PRIME, _32_BITS = 2166136261, 16777619, 2**32
-
-
-@lru_cache
-def hash_of(name: str, image: str) -> str:
-    """FNV-1a over the bytes of the JSON as Go prints them (util/hash/hash.go, HashContainer)."""
-    definition = f'{{"image":"{image}","name":"{name}"}}'.encode()
-    value = _FNV_BASIS
-    for byte in f"([]uint8)[{' '.join(map(str, definition))}]".encode():
-        value = (value ^ byte) * _FNV_PRIME % _32_BITS
-    return f"{value:x}"
 
 
 @hash_is_of_name_and_image.clause("definition", on=call("CreateContainer"))

@@ -176,7 +176,7 @@ async def test_resize_that_failed_is_made_again(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESIZE-07", kubernetes=SINCE)
+@witness("RESIZE-02", kubernetes=SINCE)
 async def test_pod_ends_with_what_it_was_given(node: Node) -> None:
     """As a pod is stopped its status shows what was allocated, and not what could not be."""
     web = await node.run(sized("c1", command="run stopdelay=5"), grace=20)

@@ -158,7 +158,7 @@ async def test_http_hook_finds_its_port_by_name(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("HOOK-03")
+@witness("EVENTS-01")
 async def test_http_hook_with_a_port_that_is_not_there_fails(node: Node) -> None:
     """A postStart hook whose port no container has fails, and its container is killed."""
     hook = {"postStart": {"httpGet": {"path": "/begun", "port": "none"}}}
