@@ -372,11 +372,11 @@ async def test_as_few_pods_as_will_do_make_room(node: Node) -> None:
     node.api.needs_ordinary_pods()
     for missing, expected in _NEEDED:
         others = [
-            await node.run(asking(cpu), name=name, grace=1)
+            await node.run(asking(cpu), name=name, grace=2)
             for name, cpu in (("large", "300m"), ("medium", "200m"), ("small", "100m"))
         ]
-        others.append(await node.run(_guaranteed("300m"), name="guaranteed", grace=1))
-        new = node.want(pod(asking(f"{missing + 100}m"), name="new", priority=CRITICAL, grace=1))
+        others.append(await node.run(_guaranteed("300m"), name="guaranteed", grace=2))
+        new = node.want(pod(asking(f"{missing + 100}m"), name="new", priority=CRITICAL, grace=2))
         await new.until_running("c1", within=60, contract="ADMIT-03")
         await _expect_gone(node, {each.name for each in others if each.phase != "Running"}, expected)
         for each in (*others, new):
