@@ -41,8 +41,9 @@ class MemoryDisk:
         self._folders: dict[str, dict[str, _Entry]] = {"/": {}}
         """The entries of each folder."""
         self._mounts: dict[str, str | None] = {}
-        self._memory: dict[str, int] = {}
         """What is mounted where, in the order in which it came: a path that is shown, None for memory."""
+        self._memory: dict[str, int] = {}
+        """The bytes of the memory that is mounted, by where."""
         self._modes: dict[str, int] = {}
         """The permissions that were given with a path."""
         self._watches: dict[str, list[_Changes]] = {}

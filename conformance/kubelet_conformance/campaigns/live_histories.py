@@ -227,7 +227,7 @@ class LiveCampaign:
         lives = self._live.play_alone([each.act(number) for number, each in enumerate(drawn)])
         for one, life in zip(drawn, lives, strict=True):
             self._began[one.name] = 0.0 if life is None else life.started
-        for one, number, life in zip(drawn, range(len(drawn)), lives, strict=True):
+        for number, (one, life) in enumerate(zip(drawn, lives, strict=True)):
             if life is not None:
                 played = self._judged(one, life, number)
                 if what in self._broken(played):

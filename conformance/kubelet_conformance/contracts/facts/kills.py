@@ -237,7 +237,7 @@ def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
     was_stopping = min(begun) < end.t - API_POLL
     if was_stopping or is_changed or failing_probe(pod, container):
         return True
-    return _has_unseen_hook(container) or any(hook.failed for hook in pods.post_starts(container))
+    return pods.post_start_may_have_failed(container)
 
 
 def wait_before_stop(m: Moment) -> Wait:

@@ -84,6 +84,11 @@ def reported_ips(record: bodies.SandboxRecord | None) -> list[str]:
     return found
 
 
+def stop_of_sandbox(sandbox: Sandbox | None) -> Pattern:
+    """A StopPodSandbox of this sandbox, and of no other of its pod."""
+    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox)
+
+
 def event_with(sandbox: Sandbox) -> Pattern:
     """An event that has the status of this sandbox."""
 

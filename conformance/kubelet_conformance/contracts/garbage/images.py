@@ -125,20 +125,9 @@ def room_is_made(m: Moment) -> Findings:
         return None
     if float(low.available.removesuffix("%")) > _LOW_PERCENT:
         return None
+    by, text = call("RemoveImage"), "an image is removed from the full disk"
     if not m.node.note(_Images).seen:
-        return answered(
-            by=call("ListImages"),
-            within=ROUND + _SLACK,
-            unless=FAULT,
-            whole_node=True,
-            text="the images of the full disk are listed",
-        )
-    if not _may_go(m):
+        by, text = call("ListImages"), "the images of the full disk are listed"
+    elif not _may_go(m):
         return None
-    return answered(
-        by=call("RemoveImage"),
-        within=ROUND + _SLACK,
-        unless=FAULT,
-        whole_node=True,
-        text="an image is removed from the full disk",
-    )
+    return answered(by=by, within=ROUND + _SLACK, unless=FAULT, whole_node=True, text=text)

@@ -32,7 +32,7 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.container import REMAKING, end_is_read
 from kubelet_conformance.contracts.facts.kills import reasons, stopped_for_itself
-from kubelet_conformance.contracts.facts.sandbox import FINISHED, is_dead_orphan
+from kubelet_conformance.contracts.facts.sandbox import FINISHED, is_dead_orphan, stop_of_sandbox
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.status import are_sampled, terminal_phase_sent
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
@@ -159,9 +159,8 @@ def failed_termination_is_tried_again(m: Moment, pod: Pod) -> Findings:
     if _was_stopped(pod, m.sandbox) or (m.sandbox is not None and is_dead_orphan(pod, m.sandbox, m.node)):
         return None
     graceful = pod.termination.cause == "deleted" and bool(pod.termination.grace) and pod.deleted_t is None
-    sandbox = m.sandbox
     return answered(
-        by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
+        by=stop_of_sandbox(m.sandbox),
         within=timing.RETRY + timing.RETRY_SLACK,
         not_before=deleted() if graceful else None,
         text=f"the kill of {pod.name} is tried again",

@@ -2,7 +2,7 @@
 
 import math
 
-from kubelet_conformance.contract import Answered, Container, Moment, Note, Pattern, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Answered, Container, Moment, Note, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, pod_set, status
@@ -14,16 +14,13 @@ from kubelet_conformance.contracts.facts.sandbox import (
     is_dead_orphan,
     reported_ips,
     standing,
+    stop_of_sandbox,
 )
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
 
 WITHHELD_SINCE = (1, 22)
 """From here on a terminal phase waits until the kill has succeeded (status_manager.go)."""
-
-
-def _stop_of(sandbox: Sandbox) -> Pattern:
-    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox)
 
 
 def _to_be_stopped(m: Moment, container: Container) -> bool:
@@ -84,7 +81,7 @@ def _follows(m: Moment, sandbox: Sandbox, text: str) -> Answered:
     if _withholds(m):
         early = early.either(FINISHED)
     return answered(
-        by=_stop_of(sandbox), within=REACTION, unless=goes_on_in(sandbox), not_before=early, text=text
+        by=stop_of_sandbox(sandbox), within=REACTION, unless=goes_on_in(sandbox), not_before=early, text=text
     )
 
 
@@ -197,7 +194,9 @@ def kill_with_a_failure_is_repeated(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
         return None  # Those were stopped alone, such as for a hook that failed.
     if not any(stop.failed and not stop.not_found and stop.call.t > since for stop in last):
         return None
-    return answered(by=_stop_of(sandbox), within=RETRY + RETRY_SLACK, text="the failed kill is repeated")
+    return answered(
+        by=stop_of_sandbox(sandbox), within=RETRY + RETRY_SLACK, text="the failed kill is repeated"
+    )
 
 
 class _Address(Note):

@@ -2,18 +2,7 @@
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import (
-    Container,
-    Exit,
-    Finding,
-    Moment,
-    Note,
-    Pattern,
-    Pod,
-    Predicate,
-    Sandbox,
-    Stop,
-)
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, Predicate, Sandbox, Stop
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, pod_unset
@@ -25,6 +14,7 @@ from kubelet_conformance.contracts.facts.kills import (
     stopped_for_itself,
     was_killed_alone,
 )
+from kubelet_conformance.contracts.facts.sandbox import stop_of_sandbox
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
@@ -153,11 +143,10 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment, pod: Pod, container: C
         return None
     if any(c.state == "running" or c.stopping for c in _others(pod, container)):
         return None
-    sandbox = pod.sandbox
     return answered(
-        by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
+        by=stop_of_sandbox(pod.sandbox),
         within=TOGETHER if whole_pod and not stopped_for_itself(m, pod, container) else REACTION,
-        unless=pods.goes_on_in(sandbox),
+        unless=pods.goes_on_in(pod.sandbox),
         text=f"the sandbox of {pod.name} is stopped after its last container",
     )
 
@@ -356,17 +345,13 @@ def _graces_kept(m: Moment, gone: Container, siblings: list[Container]) -> Itera
         timeout = sibling.stops[-1].timeout
         yield answered(
             by=_STOPPED.either(exited()).where(pods.about(sibling)),
-            not_before=_end_of(sibling.sandbox).either(
+            # Its own sandbox: one from before may be removed meanwhile.
+            not_before=stop_of_sandbox(sibling.sandbox).either(
                 creation_of(gone.name),
                 call("StopContainer").where(pods.about(sibling)).where(_shorter_than(timeout)),
             ),
             text=f"container {sibling.name} keeps its grace after {gone.name} exited",
         )
-
-
-def _end_of(sandbox: Sandbox | None) -> Pattern:
-    """Its sandbox is stopped; one from before may be removed meanwhile."""
-    return call("StopPodSandbox").where(lambda m: m.sandbox is sandbox)
 
 
 def _shorter_than(timeout: int | None) -> Predicate:
