@@ -10,6 +10,7 @@ from recording import shipped
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.recording.ordering import Owner, Work, place_of
 from kubelet_conformance.recording.pod_sources import Change, PodKey
+from kubelet_conformance.trace.format.reader import Reader
 from kubelet_fixtures import traces
 
 WEB, DB = Owner("default", "web", "1"), Owner("default", "db", "2")
@@ -40,6 +41,16 @@ def test_recording_a_real_kubelet_breaks_nothing(tmp_path: Path, path: Path, off
 
     assert not broken
     assert len(files) > 2
+
+
+def test_writing_that_is_behind_makes_the_trace_no_longer(tmp_path: Path) -> None:
+    """Pods that are read after the end count as read at the end: there were no more calls to be seen."""
+    path = traces() / "kubernetes-1.32" / "sandbox_dies.jsonl"
+    [file] = record_again(path, tmp_path / "trace.jsonl", gives_status=True, offset=0.5, lag=30.0)
+    with Reader(path) as reader, Reader(file) as again:
+        ends = [list(each)[-1].t for each in (reader, again)]
+
+    assert ends[0] == ends[1]
 
 
 def works(*rpcs: str, owner: Owner = WEB) -> list[tuple[int, Work]]:

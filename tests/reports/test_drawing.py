@@ -50,6 +50,7 @@ def test_shows_a_part(capsys: pytest.CaptureFixture[str], path: Path) -> None:
     assert "ImageStatus" not in changes
     assert "- default/other sandbox" not in shown(capsys, path, "--pod", "default/web").out
     assert "default/web" not in shown(capsys, path, "--from", "29").out
+    assert shown(capsys, path, "--around", "#1").out == shown(capsys, path, "--to", "5").out
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,10 @@ def test_shows_a_part(capsys: pytest.CaptureFixture[str], path: Path) -> None:
         (("--pod", "default/wob"), "default/web"),
         (("--from", "2", "--to", "1"), "after"),
         (("--follow", "--output", "x"), "leave out --output"),
+        (("--follow", "--around", "1"), "leave out --follow"),
+        (("--around", "1", "--to", "1"), "leave out --from and --to"),
+        (("--around", "one"), "'#77'"),
+        (("--around", "#100000"), "has no record #100000; its last is #"),
     ],
 )
 def test_refuses(

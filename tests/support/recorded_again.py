@@ -122,9 +122,12 @@ def _with_ticks(path: Path, pods: RecordedPods, offset: float) -> Iterator[tuple
 
 
 def record_again(
-    path: Path, output: Path, *, gives_status: bool, offset: float, max_bytes: int = 1 << 30
+    path: Path, output: Path, *, gives_status: bool, offset: float, max_bytes: int = 1 << 30, lag: float = 0.0
 ) -> list[Path]:
-    """Record what the trace shows, with a look at the pods each second from `offset` on; the files."""
+    """Record what the trace shows, with a look at the pods each second from `offset` on; the files.
+
+    The recorder writes everything `lag` seconds late.
+    """
     with Reader(path) as reader:
         stated = reader.header
     channels = Channels(cri="full", pods="sampled", api="sampled" if gives_status else "none")
@@ -133,7 +136,7 @@ def record_again(
     transcript = Transcript(pieces, header, Bodies(Redactor(KEY)), started_ns=0, max_bytes=max_bytes)
     pods = RecordedPods(stated.node or "", gives_status)
     now, problems = 0.0, list[str]()
-    observer = Observer(transcript, pods, lambda: round(now * _NS), problems.append)
+    observer = Observer(transcript, pods, lambda: round((now + lag) * _NS), problems.append)
     for record, now in _with_ticks(path, pods, offset):
         observation = Note(round(now * _NS), b"") if record is None else observed_in(record)
         if observation is not None:

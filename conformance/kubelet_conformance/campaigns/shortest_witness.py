@@ -1,6 +1,5 @@
 """A scenario that shows a contract, drawn in characters: the shortest, or one of a record."""
 
-import tempfile
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,6 +15,7 @@ from kubelet_conformance.reports.timeline.reading import timeline_of
 from kubelet_conformance.reports.trace_text.breaks import breaks_of, in_lines
 from kubelet_conformance.run_record.model import Proof
 from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 from kubelet_conformance.run_record.writer import RecordError
 from kubelet_conformance.runtime_checks.judging import run_in_process
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
@@ -36,7 +36,7 @@ def shortest_witness(contract: str) -> Shown | None:
     if not names:
         return None
     name = min(played, key=lambda each: cost_of(each).steps) if played else names[0]
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+    with TemporaryFolder() as folder:
         path = Path(folder, "trace.jsonl")
         path.write_bytes(_trace_of(name))
         rows = iter(list(drawn_lines(timeline_of(path), Extract())))

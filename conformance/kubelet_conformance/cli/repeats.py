@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.files import as_json
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 
 SCHEMA = 1
 _Report = dict[str, Any]
@@ -23,7 +23,7 @@ def play_repeatedly(command: Callable[[Mapping[str, object]], Sequence[str]], gi
     """
     times: int = given["repeat"]
     reports: list[_Report] = []
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+    with TemporaryFolder() as folder:
         for number in range(1, times + 1):
             output = Path(folder, f"{number}.json")
             record = None if given["record"] is None else str(Path(given["record"], f"repeat-{number}"))

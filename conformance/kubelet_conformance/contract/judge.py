@@ -256,7 +256,7 @@ class Judge:
             seq = tuple(sorted(set(seqs)))
             about = f"{pod.namespace}/{pod.name}" if pod is not None else ""
             evidence = Evidence(
-                self.trace, scenario, clause.name, seq, text[:TEXT_CHARS_MAX], pod=about, due=due
+                self.trace, scenario, clause.name, seq, text[:TEXT_CHARS_MAX], pod=about, due=due, t=self.now
             )
             outcome.evidence.append(evidence)
             if self.on_break is not None:

@@ -47,6 +47,8 @@ class Evidence:
     """The pod that it is about, as NAMESPACE/NAME; empty where it is about the node as a whole."""
     due: float | None = None
     """In how many seconds something was expected that did not come; None for every other break."""
+    t: float = 0.0
+    """When it was broken, or certain to be, in seconds of the trace."""
 
 
 @dataclass(slots=True)

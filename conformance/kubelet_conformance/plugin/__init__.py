@@ -5,8 +5,6 @@ Pytest finds it by itself. It imports what it needs when a test is a scenario, o
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +18,7 @@ from kubelet_conformance.plugin.fixtures import is_scenario as _is_scenario
 if TYPE_CHECKING:
     # Late: it takes longer than pytest itself.
     from kubelet_conformance.plugin.hooks import Scenarios
+    from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 
 __all__ = ("fake_api", "fake_runtime", "fake_world", "judge", "node", "virtual_clock")
 
@@ -40,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Idle(config))
 
 
-def _scenarios(config: pytest.Config, folder: str | None) -> Scenarios:
+def _scenarios(config: pytest.Config, folder: TemporaryFolder | None) -> Scenarios:
     from kubelet_conformance.plugin.hooks import Scenarios  # noqa: PLC0415 - see above
 
     made = Scenarios(config, folder)
@@ -53,7 +52,7 @@ class _Idle:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._folder: str | None = None
+        self._folder: TemporaryFolder | None = None
 
     def _begin(self) -> Scenarios:
         """Our hooks proper, in place of these."""
@@ -69,8 +68,10 @@ class _Idle:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401 - a type of pytest-xdist
         """Give the workers of xdist a folder for the traces that they may write."""
-        self._folder = self._folder or tempfile.mkdtemp(prefix="kubelet-conformance-")
-        node.workerinput[_FOLDER] = self._folder
+        from kubelet_conformance.run_record.temporary_folder import TemporaryFolder  # noqa: PLC0415 - see above
+
+        self._folder = self._folder or TemporaryFolder()
+        node.workerinput[_FOLDER] = self._folder.name
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Begin if a worker has played a scenario."""
@@ -80,4 +81,4 @@ class _Idle:
     def pytest_unconfigure(self) -> None:
         """Remove the folder, which is empty."""
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.cleanup()

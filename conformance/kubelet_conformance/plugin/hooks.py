@@ -1,7 +1,6 @@
 """Pytest's side of a run: which tests are scenarios, how one is played, and how the run ends."""
 
 import inspect
-import shutil
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from fnmatch import fnmatchcase
 from functools import partial
@@ -20,7 +19,6 @@ from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import TraceNotWrittenError, packed, unpacked
 from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.safe import nearest
@@ -28,9 +26,10 @@ from kubelet_conformance.reports.terminal import summary
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.model import LeftOut
 from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
+from kubelet_conformance.run_record.worker_pool import Ahead, ProcessDiedError, processors
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.kubelet_target.choosing import then_kubernetes
-from kubelet_conformance.targets.stage import processors
 from kubelet_conformance.trace.format.errors import BadInputError
 
 _FUNCTION = pytest.StashKey[Callable[..., Awaitable[None]]]()
@@ -47,7 +46,7 @@ class Scenarios:
     the run ended, if it came to verdicts.
     """
 
-    def __init__(self, config: pytest.Config, folder: str | None) -> None:
+    def __init__(self, config: pytest.Config, folder: TemporaryFolder | None) -> None:
         self._config = config
         self._folder = folder
         self._session: Session | None = None
@@ -64,7 +63,7 @@ class Scenarios:
             try:
                 self._session = Session(
                     Options.of(self._config),
-                    given.get("kc_folder", self._folder),
+                    given.get("kc_folder") or (None if self._folder is None else self._folder.name),
                     reports=not self._is_worker(),
                 )
             except BadInputError as error:
@@ -366,7 +365,7 @@ class Scenarios:
         if self._session is not None:
             self._session.close()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.cleanup()
 
 
 def _arguments(item: pytest.Function) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.arguments import ARGUMENTS, BUDGET_SECONDS, CONCURRENCY, destination
 from kubelet_conformance.reports.delivery import Delivery
 from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.run_record.worker_pool import processors
 from kubelet_conformance.targets.bugs import declared_bugs
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.trace.format.errors import BadInputError
@@ -68,10 +69,11 @@ class Options:
         then = values.get("then_kubelet") or ""
         same = ("shard", "level", "strict", "require_exercised", "record", "baseline")
         flags = (*same, "write_baseline", "quick", "fail_fast")
+        choice = Choice(
+            **{name: values[name] for name in chosen}, gates=gates, config=config, then_kubelet=then
+        )
         return cls(
-            choice=Choice(
-                **{name: values[name] for name in chosen}, gates=gates, config=config, then_kubelet=then
-            ),
+            choice=choice,
             ids=tuple(values["contract"] or ()),
             scenarios=tuple(values["scenario"] or ()),
             delivery=Delivery(
@@ -81,6 +83,7 @@ class Options:
                 values["debug"],
                 values["verbose"],
                 bugs=declared_bugs,
+                processes=1 if choice.is_live else processors(),
             ),
             budget=values["budget"],
             concurrency=values["concurrency"],

@@ -70,6 +70,8 @@ class Observer:
         if self._source is not None:
             if self._found is None:
                 self._look()
+            # Writing may be behind by seconds, in which no call was observed any more.
+            self._found_ns = min(self._found_ns, at_ns)
             self._settle()
         self._transcript.end(at_ns)
 

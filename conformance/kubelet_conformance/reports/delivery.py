@@ -28,6 +28,8 @@ class Delivery:
         debug: whether tracebacks of the suite itself are shown.
         verbose: whether a report for people names what it else only counts.
         bugs: returns the ids of the seeded bugs that break each contract, for pages.
+        processes: in how many processes pages are drawn; one where there are threads, of which copies of
+            this process would have none.
         all_timelines: whether pages beside that of `html` show each timeline whole.
     """
 
@@ -38,6 +40,7 @@ class Delivery:
     verbose: bool = False
     all_timelines: bool = False
     bugs: BugsOf = dict
+    processes: int = 1
 
     def check(self, *inputs: str) -> None:
         """Refuse forms that there are not and files that cannot be written, before the work."""
@@ -85,9 +88,9 @@ class Delivery:
         from kubelet_conformance.reports.html import page, timeline_pages  # noqa: PLC0415
 
         if file is None or not self.all_timelines:
-            return _written(page(record, bugs=self.bugs()), file, prints=prints)
+            return _written(page(record, "", self.bugs(), self.processes), file, prints=prints)
         folder = Path(file).with_name(f"{Path(file).stem}-timelines")
-        ended = _written(page(record, folder.name, self.bugs()), file, prints=prints)
+        ended = _written(page(record, folder.name, self.bugs(), self.processes), file, prints=prints)
         try:
             folder.mkdir(exist_ok=True)
             for name, text in timeline_pages(record, back=Path(file).name):

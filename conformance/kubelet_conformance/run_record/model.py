@@ -84,6 +84,7 @@ class Proof(Struct, frozen=True, kw_only=True):
         seq: the records that prove it.
         pod: the pod that it is about, as NAMESPACE/NAME; empty where it is about the node as a whole.
         due: in how many seconds something was expected that did not come; None for every other break.
+        t: when it was broken, or certain to be, in seconds of the trace.
         deviation: the baseline's reason, where a baseline knows this break.
         log: what the kubelet wrote in its log at that moment.
         again: the command that plays it again; empty where only traces were judged.
@@ -96,6 +97,7 @@ class Proof(Struct, frozen=True, kw_only=True):
     scenario: str | None = None
     pod: str = ""
     due: float | None = None
+    t: float = 0.0
     deviation: str | None = None
     log: tuple[str, ...] = ()
     again: str = ""

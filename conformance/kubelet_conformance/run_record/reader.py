@@ -1,9 +1,7 @@
 """Reads a record: the folder of a run, finished or not, or the same packed."""
 
 import json
-import shutil
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
@@ -28,6 +26,7 @@ from kubelet_conformance.run_record.model import (
 )
 from kubelet_conformance.run_record.record import JOURNAL, LOGS, RUN, TRACE, TRACES, Record
 from kubelet_conformance.run_record.results import finished
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 from kubelet_conformance.run_record.writer import RecordError
 
 _PACK_PARTS = frozenset({RUN, JOURNAL, TRACES, LOGS})
@@ -78,11 +77,8 @@ def _folder_of(name: str, wanted: Collection[str] = ()) -> Generator[tuple[Path,
     if path.is_dir():
         yield path, True
         return
-    folder = Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
-    try:
-        yield folder, _unpack(path, name, folder, set(wanted))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with TemporaryFolder() as folder:
+        yield Path(folder), _unpack(path, name, Path(folder), set(wanted))
 
 
 def _unpack(path: Path, name: str, folder: Path, wanted: set[str]) -> bool:

@@ -158,6 +158,7 @@ def proof_of(evidence: Evidence, again: str = "") -> Proof:
         scenario=evidence.scenario,
         pod=evidence.pod,
         due=evidence.due,
+        t=round(evidence.t, _MILLI),
         deviation=evidence.deviation or None,
         log=tuple(evidence.log),
         again=again,

@@ -3,7 +3,6 @@
 import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from io import TextIOWrapper
@@ -19,6 +18,7 @@ from kubelet_conformance.run_record.files import as_json, try_to_write, write_wh
 from kubelet_conformance.run_record.model import ContractResult, Ended, Run, ScenarioResult
 from kubelet_conformance.run_record.record import JOURNAL, LOGS, PACKED, RUN, TRACES, Record
 from kubelet_conformance.run_record.system_clock import monotonic_ns, system_time_ns
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 from kubelet_conformance.trace.format.errors import BadInputError
 from kubelet_conformance.trace.format.header import rfc3339
 
@@ -50,8 +50,10 @@ class RecordWriter:
         self._journal: TextIOWrapper | None = None
         self._is_whole = False
         """Whether it has been packed, so that the folder is not needed any more."""
+        self._temporary: TemporaryFolder | None = None
         if name is None:
-            self.folder = Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
+            self._temporary = TemporaryFolder()
+            self.folder = Path(self._temporary.name)
         else:
             self.folder = Path(f"{name}.part" if self._is_packed else name)
         self.traces, self.logs = self.folder / TRACES, self.folder / LOGS
@@ -129,18 +131,21 @@ class RecordWriter:
 
         Returns its name, or nothing if it cannot be kept either.
         """
-        if self.name is None:
+        if self._temporary is not None:
             try:
                 self._write(run)
+                self.folder = self._temporary.keep()
             except OSError:
                 return ""
-            self.name = str(self.folder)
-        return "" if self.problem else self.name
+            self.name, self._temporary = str(self.folder), None
+        return "" if self.problem or self.name is None else self.name
 
     def close(self) -> None:
         """Leave nothing behind that is not to be kept."""
         self._drop_journal()
-        if self.name is None or self._is_whole:
+        if self._temporary is not None:
+            self._temporary.cleanup()
+        elif self._is_whole:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _timed(self, run: Run) -> Run:

@@ -1,6 +1,5 @@
 """Judge the traces of runtime scenarios, by the contracts that bind a runtime."""
 
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 from kubelet_conformance.runtime_checks.running import CheckResult, run_scenarios
 from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
 from kubelet_conformance.targets.runtime import Wanted
@@ -70,6 +70,6 @@ def run_in_process(
     """Play runtime scenarios on a fake in process: by title, each one's trace and its judgement."""
     run = run_scenarios(Wanted(runtime, "", "run", 0), scenarios, kubernetes)
     outcomes = {each.scenario.name: each for each in run.outcomes}
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+    with TemporaryFolder() as folder:
         _, played = judged(run.outcomes, list(the_runtimes().values()), None, Path(folder))
     return {outcomes[each.scenario].scenario.title: (outcomes[each.scenario].trace, each) for each in played}

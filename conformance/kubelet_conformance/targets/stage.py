@@ -1,7 +1,5 @@
 """What a pair of kubelet and runtime lets scenarios do: one life of a node at a time."""
 
-import os
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -9,11 +7,6 @@ from typing import Protocol, TypeAlias
 from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Record
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
 class Stage(Protocol):

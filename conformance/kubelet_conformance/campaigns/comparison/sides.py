@@ -6,7 +6,6 @@ A kubelet in this process is played as the version of the other side; one in its
 
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.run_record.model import Run
 from kubelet_conformance.run_record.reader import read_run, unpacked
 from kubelet_conformance.run_record.record import RUN, TRACE, TRACES
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice, TargetError
 from kubelet_conformance.targets.opening import open_live_stage, open_stage
@@ -99,7 +99,7 @@ def play(
 ) -> None:
     """Play a kubelet in these scenarios: each as `version`, or as what the other side played it as."""
     if choice.is_live:
-        with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+        with TemporaryFolder() as folder:
             side.lives = play_live(choice, names, Path(folder))
         return
     progress = Steps(len(names), "scenarios played")

@@ -1,7 +1,6 @@
 """Play every scenario and every runtime scenario once, and count how often each exercises contracts."""
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -17,6 +16,7 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.catalogue import Entry, Fate, entries
 from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 from kubelet_conformance.runtime_checks.judging import run_in_process
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
@@ -122,7 +122,7 @@ def _played(names: Sequence[str]) -> Iterator[tuple[str, tuple[Counts, Counts]]]
 
 def _count(name: str) -> tuple[Counts, Counts]:
     forget_decisions()
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+    with TemporaryFolder() as folder:
         contracts = every_contract().values()
         played = play(
             every_scenario()[name], name, open_stage(Choice()), contracts, Path(folder, "trace.jsonl")

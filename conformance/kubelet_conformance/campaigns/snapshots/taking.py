@@ -1,7 +1,6 @@
 """Play a scenario and write down what the kubelet did."""
 
 import inspect
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -10,6 +9,7 @@ from kubelet_conformance.campaigns.comparison.sides import play_live
 from kubelet_conformance.node import Node, WaitTimeoutError, scenario_of
 from kubelet_conformance.reports.trace_text.behaviour import behaviour, in_scenes
 from kubelet_conformance.reports.trace_text.steps import Step
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import ScenarioError, Target
@@ -75,7 +75,7 @@ def take_live(scenarios: Iterable[str], choice: Choice) -> Iterator[Snapshot]:
 
     Raises TargetError for one that cannot be played on.
     """
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+    with TemporaryFolder() as folder:
         for name, life in play_live(choice, scenarios, Path(folder)).items():
             target = replace(choice, kubernetes=life.kubernetes)
             timed_out = [each.whom for each in life.steps if each.what == "awaited" and each.detail != "came"]
@@ -102,7 +102,7 @@ def _why(error: ScenarioError) -> str:
 
 
 def _seen(trace: bytes) -> str:
-    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+    with TemporaryFolder() as folder:
         path = Path(folder, "trace.jsonl")
         path.write_bytes(trace)
         try:

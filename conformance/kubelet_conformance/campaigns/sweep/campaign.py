@@ -19,11 +19,10 @@ from kubelet_conformance.campaigns.sweep.play import (
 )
 from kubelet_conformance.contract.checking import Check, Trace
 from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.plugin.worker_pool import Ahead
 from kubelet_conformance.run_record.model import LeftOut
+from kubelet_conformance.run_record.worker_pool import Ahead, processors
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.stage import processors
 from kubelet_conformance.trace.format.errors import BadInputError
 
 T = TypeVar("T")

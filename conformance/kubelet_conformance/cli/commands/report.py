@@ -7,6 +7,7 @@ from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.reports.delivery import Delivery
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.reader import opened
+from kubelet_conformance.run_record.worker_pool import processors
 from kubelet_conformance.targets.bugs import declared_bugs
 
 
@@ -31,9 +32,8 @@ def report(*, record: str, form: str, output: str | None, reports: tuple[str, ..
     code is that of the run.
     """
     settings = click.get_current_context().ensure_object(Settings)
-    delivery = Delivery(
-        form, output, reports, settings.debug, settings.verbose, timelines == "all", declared_bugs
-    )
+    everywhere = settings.debug, settings.verbose, timelines == "all", declared_bugs, processors()
+    delivery = Delivery(form, output, reports, *everywhere)
     delivery.check()
     with opened(record) as found:
         return gravest(Exit(found.run.exit_code), delivery.deliver(found))

@@ -21,16 +21,41 @@ from kubelet_conformance.reports.timeline.reading import timeline_of
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.system_clock import fresh_key
 from kubelet_conformance.trace.format.errors import BodyError
+from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
 
 _OTHERS_SHOWN = 10
 _POLL_SECONDS = 0.2
+_AROUND_SECONDS = 5.0
+
+
+class _RecordNumber(click.ParamType[int]):
+    """The number of a record, as reports write it: #77."""
+
+    name = "number"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        digits = str(value).removeprefix("#")
+        if not digits.isdecimal():
+            self.fail(
+                f"{safe(str(value))!r} is no record: write its number as a report does, '#77'", param, ctx
+            )
+        return int(digits)
+
+
 _FROM = click.option(
     "--from", "begin", type=float, metavar="SECONDS", help="Begin at this time, in seconds of the trace."
 )
 _TO = click.option(
     "--to", "end", type=float, metavar="SECONDS", help="End at this time, in seconds of the trace."
+)
+_AROUND = click.option(
+    "--around",
+    type=_RecordNumber(),
+    metavar="#SEQ",
+    help=f"Begin {_AROUND_SECONDS:g} s before the record that a report calls so, and end as long after it.",
 )
 
 
@@ -48,6 +73,7 @@ _TO = click.option(
 )
 @_FROM
 @_TO
+@_AROUND
 @REDACTS
 @click.option("-o", "--output", metavar="FILE", required=True, help="The file to write.")
 @DEBUG
@@ -57,6 +83,7 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
     pods: tuple[str, ...],
     begin: float | None,
     end: float | None,
+    around: int | None,
     redacts: bool,
     output: str,
 ) -> None:
@@ -64,7 +91,7 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
 
     Secrets are replaced by digests. `check` judges a slice as it judges any trace.
     """
-    _check_span(begin, end)
+    begin, end = _span(path, begin, end, around)
     for pod in pods:
         if not pod.strip("/") or pod.count("/") > 1:
             raise click.UsageError(f"{safe(pod)!r} is no pod: write it as NAMESPACE/NAME, or its UID")
@@ -108,6 +135,7 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
 )
 @_FROM
 @_TO
+@_AROUND
 @click.option(
     "--changes", is_flag=True, help="Show only what changes something: no reads, probes and events."
 )
@@ -124,6 +152,7 @@ def show(  # noqa: PLR0913 - one parameter an option
     pods: tuple[str, ...],
     begin: float | None,
     end: float | None,
+    around: int | None,
     changes: bool,
     follow: bool,
     output: str | None,
@@ -132,7 +161,9 @@ def show(  # noqa: PLR0913 - one parameter an option
 
     What is asked again and again with the same answer is left out.
     """
-    _check_span(begin, end)
+    if follow and around is not None:
+        raise click.UsageError("--around is for a trace that is there: leave out --follow")
+    begin, end = _span(path, begin, end, around)
     if follow and output is not None:
         raise click.UsageError("--follow prints each row as it comes: leave out --output")
     check_writable(output, path)
@@ -164,6 +195,29 @@ def _follow(path: Path, extract: Extract) -> None:
         raise click.ClickException(f"{path}: {error}") from None
     except KeyboardInterrupt:
         return
+
+
+def _span(
+    path: str, begin: float | None, end: float | None, around: int | None
+) -> tuple[float | None, float | None]:
+    """From when to when; raises a usage error for what is no span."""
+    if around is not None:
+        if begin is not None or end is not None:
+            raise click.UsageError("--around says from when to when: leave out --from and --to")
+        at = _time_of(path, around)
+        return max(at - _AROUND_SECONDS, 0.0), at + _AROUND_SECONDS
+    _check_span(begin, end)
+    return begin, end
+
+
+def _time_of(path: str, seq: int) -> float:
+    if Path(path).exists() and not Path(path).is_file():
+        raise click.ClickException(f"{path}: is no plain file, and --around reads it twice: copy it")
+    with Reader(path) as reader:
+        for record in reader:
+            if record.seq >= seq:
+                return record.t
+    raise click.ClickException(f"{path}: has no record #{seq}; its last is #{record.seq}")
 
 
 def _check_span(begin: float | None, end: float | None) -> None:

@@ -28,16 +28,16 @@ from kubelet_conformance.plugin.live.plan import Plan
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
-from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.run_record.model import LeftOut
 from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.run_record.record import LOGS
+from kubelet_conformance.run_record.worker_pool import Ahead, ProcessDiedError, processors
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target, failure_report
 from kubelet_conformance.targets.opening import open_live_stage
-from kubelet_conformance.targets.stage import Act, Ended, PlayedLife, processors
+from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Record
 

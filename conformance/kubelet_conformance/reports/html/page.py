@@ -23,19 +23,22 @@ _ALWAYS = Verdict.KEPT, Verdict.BROKEN
 """The verdicts that the table of areas shows even where no contract has them."""
 
 
-def page(record: Record, beside: str = "", bugs: Mapping[str, Sequence[str]] = _NONE) -> str:
+def page(
+    record: Record, beside: str = "", bugs: Mapping[str, Sequence[str]] = _NONE, processes: int = 1
+) -> str:
     """The whole page.
 
     Args:
         record: what it shows.
         beside: the folder of the pages that show one timeline each, if there are any.
         bugs: the ids of the seeded bugs that break each contract.
+        processes: in how many processes it is drawn.
     """
     run = record.run
     groups = groups_of(run.having(Verdict.BROKEN), run)
     pictures = Pictures(record, groups)
     contracts = contract_views(record, groups)
-    scenarios = scenario_views(record, pictures, contracts)
+    scenarios = scenario_views(record, pictures, contracts, processes)
     first = next((each.breaks[0].proof for each in contracts[:1] if each.breaks), None)
     shown = next((each for each in run.traces if first is not None and each.path == first.trace), None)
     return render(

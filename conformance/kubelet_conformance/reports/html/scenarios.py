@@ -1,7 +1,8 @@
 """What a page says of each scenario, with its timeline."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from kubelet_conformance.reports.timeline.reading import timeline_of
 from kubelet_conformance.reports.trace_text.causes import Group
 from kubelet_conformance.run_record.model import Proof, ScenarioResult, TraceResult
 from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.run_record.worker_pool import Ahead
 
 _BODY_CHARS = 4000
 _BODIES_CHARS = 2_000_000
@@ -29,14 +31,25 @@ class TimelineView:
     """A timeline as a picture.
 
     Attributes:
+        items: how many calls and events it shows.
+        seconds: how long it lasts.
         bodies: as JSON, by the number of an item, what was asked and answered.
+        problem: what is wrong with its trace.
         note: what of it is not shown.
     """
 
-    timeline: Timeline
     picture: Picture
+    items: int
+    seconds: float
     bodies: Markup
+    problem: str
     note: str = ""
+
+    @classmethod
+    def of(cls, timeline: Timeline, note: str = "", *, reads: bool) -> "TimelineView":
+        """The picture of a timeline, with its reads or without."""
+        picture, items = picture_of(timeline, reads=reads), len(timeline.items)
+        return cls(picture, items, timeline.end, _bodies(timeline), timeline.problem, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +124,16 @@ class Pictures:
         timeline.shorten(_ITEMS_SHOWN)
         if len(timeline.items) < count:
             note = f"{count - len(timeline.items)} further calls and events are not shown."
-        bodies = _bodies(timeline)
-        self._room -= len(bodies)
-        picture = picture_of(timeline, reads=bool(timeline.findings))
-        return TimelineView(timeline, picture, bodies, note)
+        view = TimelineView.of(timeline, note, reads=bool(timeline.findings))
+        self._room -= len(view.bodies)
+        return view
 
     def whole(self, trace: str) -> TimelineView | None:
         """The timeline of a trace with every call and every body."""
         file = self._record.file(trace)
         if not file.is_file():
             return None
-        timeline = timeline_of(file, self.proofs(trace), bodies=True)
-        return TimelineView(timeline, picture_of(timeline, reads=True), _bodies(timeline))
+        return TimelineView.of(timeline_of(file, self.proofs(trace), bodies=True), reads=True)
 
 
 def _bodies(timeline: Timeline) -> Markup:
@@ -143,9 +154,12 @@ def _text(raw: bytes) -> str:
 
 
 def scenario_views(
-    record: Record, pictures: Pictures, contracts: Sequence[ContractView]
+    record: Record, pictures: Pictures, contracts: Sequence[ContractView], processes: int
 ) -> list[ScenarioView]:
-    """All scenarios, those that broke something first; and the traces that are of none."""
+    """All scenarios, those that broke something first; and the traces that are of none.
+
+    What broke nothing is drawn in so many processes.
+    """
     numbers = {each.id: number for number, each in enumerate(record.run.contracts)}
     played: dict[str, list[ScenarioResult]] = {}
     for each in record.run.scenarios:
@@ -154,15 +168,31 @@ def scenario_views(
     traces = sorted(
         record.run.traces, key=lambda each: (each.path not in first, not pictures.proofs(each.path))
     )
-    return [_view(record, pictures, trace, played.get(trace.path, []), numbers) for trace in traces]
+    of_broken = {each.path: pictures.view(each) for each in traces if pictures.proofs(each.path)}
+    others = {each.path: each for each in traces if each.path not in of_broken}
+    views = {**of_broken, **_drawn(others, pictures, processes)}
+    return [
+        _view(record, pictures, trace, played.get(trace.path, []), numbers, views[trace.path])
+        for trace in traces
+    ]
 
 
-def _view(
+def _drawn(
+    traces: Mapping[str, TraceResult], pictures: Pictures, processes: int
+) -> dict[str, TimelineView | None]:
+    if min(processes, len(traces)) <= 1:
+        return {path: pictures.view(trace) for path, trace in traces.items()}
+    with closing(Ahead(lambda path: pictures.view(traces[path]), traces, processes)) as ahead:
+        return {path: ahead.take(path) for path in traces}
+
+
+def _view(  # noqa: PLR0913, PLR0917 - what is known of a scenario
     record: Record,
     pictures: Pictures,
     trace: TraceResult,
     of: Sequence[ScenarioResult],
     numbers: dict[str, int],
+    view: TimelineView | None,
 ) -> ScenarioView:
     proofs = pictures.proofs(trace.path)
     broken = tuple(dict.fromkeys(contract for contract, proof in proofs if not proof.deviation))
@@ -180,7 +210,7 @@ def _view(
         shared_by,
         f"{bits:x}",
         broken,
-        pictures.view(trace),
+        view,
     )
 
 

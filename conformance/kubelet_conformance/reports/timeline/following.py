@@ -58,7 +58,8 @@ class _Drawing:
             raise TraceError(path, None, problem, "name a trace file") from None
         with Reader(path, file) as reader:
             for moment in moments(reader):
-                reading.take(moment)
+                if not reading.passes(moment.record):
+                    reading.take(moment)
                 yield from self._drawn()
                 end = self._extract.end
                 if isinstance(moment.record, End) or (end is not None and moment.record.t > end):

@@ -77,7 +77,7 @@ def timeline_of(path: Path, proofs: Sequence[tuple[str, Proof]] = (), *, bodies:
     reading = Reading(found, {seq for _, proof in proofs for seq in proof.seq}, bodies=bodies)
     try:
         with Reader(str(path)) as reader:
-            for moment in moments(reader):
+            for moment in moments(reader, reading.passes):
                 reading.take(moment)
         reading.finish()
     except (TraceError, BodyError) as error:
@@ -124,13 +124,26 @@ class Reading:
         """What was last replied to each request."""
         self._is_quiet = False
 
-    def take(self, moment: Moment) -> None:
-        """Take in the next record."""
-        record = moment.record
+    def passes(self, record: Record) -> bool:
+        """Count the next record, and say whether there is no need to take it in.
+
+        So are the begin of a read, and a reply that is marked as the same as the last one.
+        """
         self._timeline.end, self._timeline.records = record.t, self._timeline.records + 1
+        if type(record) is Call:
+            return record.rpc not in _CALLS and record.seq not in self._wanted
+        if type(record) is not Reply or not record.same or record.call.rpc in _CALLS:
+            return False
+        if self._is_wanted(record):
+            return False
+        self._pass(record)
+        return True
+
+    def take(self, moment: Moment) -> None:
+        """Take in a record that is not passed."""
+        record = moment.record
         if isinstance(record, Call):
-            if record.rpc in _CALLS or record.seq in self._wanted:
-                self._begin(moment, record)
+            self._begin(moment, record)
         elif isinstance(record, Reply):
             self._end(moment, record)
         elif not isinstance(record, Unknown | End) or record.seq in self._wanted:

@@ -7,7 +7,7 @@ names.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from kubelet_conformance.reports.trace_text.lines import asked, described, repli
 from kubelet_conformance.run_record.model import ContractResult, Proof
 from kubelet_conformance.run_record.record import Record as RunRecord
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
+from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import (
     Call,
@@ -39,11 +40,12 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a slice: where its record stands, and what it says."""
+    """One line of a slice: where its record stands, what it says, and the time of day on wall time."""
 
     seq: int
     t: float
     text: str
+    clock: str = ""
 
 
 _Lines: TypeAlias = dict[str, dict[int, Line]]
@@ -74,8 +76,10 @@ class _Slicer:
         self._begun: dict[str, Line] = {}
         """Wanted calls that have no reply yet, by call id."""
         self._lines: dict[int, Line] = {}
+        self._header: Header | None = None
 
     def read(self, reader: Reader) -> None:
+        self._header = reader.header
         for moment in moments(reader):
             self._see(moment, moment.record)
             if not self._missing and not self._begun:
@@ -105,7 +109,8 @@ class _Slicer:
         """What was found; a call without a reply says so."""
         for line in self._begun.values():
             self._lines[line.seq] = Line(line.seq, line.t, f"{line.text} (no reply)")
-        return self._lines
+        clock = (lambda _: "") if self._header is None else self._header.time_of_day
+        return {seq: replace(line, clock=clock(line.t)) for seq, line in self._lines.items()}
 
 
 def last_lines(reader: Reader, count: int, reads: frozenset[str]) -> list[Line]:
@@ -185,7 +190,8 @@ class Break:
         """The moment at which it went wrong."""
         seq = offending(self.proof)
         line = self.lines.get(self.proof.trace, {}).get(seq)
-        moment = f"#{seq}" if line is None else f"{line.t:.3f} s, #{seq}"
+        clock = f" ({line.clock})" if line is not None and line.clock else ""
+        moment = f"#{seq}" if line is None else f"{line.t:.3f} s{clock}, #{seq}"
         seconds = self.proof.due
         return moment if seconds is None else f"{seconds:g} s after {moment}"
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import grpc.aio
 
+from kubelet_conformance.run_record.temporary_folder import locked_folder
+from kubelet_conformance.run_record.worker_pool import processors
 from kubelet_conformance.targets.choice import Choice, TargetError
 from kubelet_conformance.targets.controls import PLUGIN_USE, THEN_USE
 from kubelet_conformance.targets.cri_endpoint import Endpoint, connected, path_of, shipped_baseline
@@ -30,7 +32,7 @@ from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.file_watches import WATCHES, kubelets_max
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
-from kubelet_conformance.targets.stage import Act, PlayedLife, Watch, processors
+from kubelet_conformance.targets.stage import Act, PlayedLife, Watch
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.server.host.system_clock import WallClock
@@ -282,11 +284,11 @@ async def _private_folder() -> AsyncGenerator[Path]:
     usual = tempfile.gettempdir()
     # There are sockets in it, whose paths may not be long.
     place = usual if len(usual) <= _CHARS_MAX else _SHORT
-    folder = Path(tempfile.mkdtemp(prefix="kubelet-conformance-", dir=place))
-    try:
-        yield folder
-    finally:
-        left = _cleared(folder)
+    with locked_folder(place) as folder:
+        try:
+            yield folder
+        finally:
+            left = _cleared(folder)
     if left:
         raise TargetError("; ".join(left))
 

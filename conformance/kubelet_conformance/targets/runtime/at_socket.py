@@ -1,7 +1,6 @@
 """A runtime at a unix socket, called over gRPC."""
 
 import asyncio
-import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.containerd.configuration import registry_hosts
 from kubelet_conformance.targets.containerd.registry import TwoTags
@@ -56,7 +56,7 @@ async def runtime_at(
         is_fake = endpoint.name == _FAKE
         lacks = await _lacks(services, is_fake=is_fake, can_restart=restart is not None)
         clock = LoopClock()
-        with _folder() as folder, TwoTags(run_id) as registry:
+        with TemporaryFolder() as folder, TwoTags(run_id) as registry:
             if introduce is not None:
                 introduce(registry.host)
             yield DirectRuntime(
@@ -105,7 +105,7 @@ async def fake_over_grpc(parts: RuntimeParts, now_ns: int) -> AsyncGenerator[Dir
     """The fake on a socket of its own, in a private folder."""
     start_ns = now_ns - round(asyncio.get_running_loop().time() * 1e9)
     node = FakeNode(parts, start_ns)
-    with _folder() as folder:
+    with TemporaryFolder() as folder:
         path = Path(folder, "cri.sock")
         async with RuntimeServer(node.runtime, path), _calls(path) as services:
             direct = node.direct(services, shared=True)
@@ -166,11 +166,6 @@ async def _lacks(
             "the runtime does not offer GetContainerEvents, without which no status has a timestamp"
         )
     return lacks
-
-
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for its owner only."""
-    return tempfile.TemporaryDirectory(prefix="kubelet-conformance-", ignore_cleanup_errors=True)
 
 
 async def _restarted(restart: Callable[[], Awaitable[None]], services: Any) -> None:  # noqa: ANN401 - a stub

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -85,6 +86,22 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         """The scenario that a namespace is of, where that is known."""
         own = (name for own, name in self.scenarios.items() if f"{namespace}-".startswith(f"{own}-"))
         return self.scenario or next(own, None)
+
+    def time_of_day(self, t: float) -> str:
+        """The time of day at `t` seconds of the trace, as "09:30:00.123 UTC"; "" where it is not known."""
+        began = None if self.clock == "virtual" else epoch_seconds(self.started or "")
+        if began is None:
+            return ""
+        return f"{datetime.fromtimestamp(began + t, UTC).isoformat('T', 'milliseconds')[11:23]} UTC"
+
+
+@lru_cache(maxsize=1024)
+def epoch_seconds(stamp: str) -> float | None:
+    """A time of day as RFC 3339, in seconds since the epoch; None for what is none."""
+    try:
+        return datetime.fromisoformat(stamp).timestamp()
+    except ValueError:
+        return None
 
 
 def rfc3339(ns: int) -> str:

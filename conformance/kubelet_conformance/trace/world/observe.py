@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import filterfalse
 
 from kubelet_conformance.trace.format.bodies import (
     ContainerStatusReply,
@@ -14,7 +15,7 @@ from kubelet_conformance.trace.format.bodies import (
 )
 from kubelet_conformance.trace.format.manifests import Manifest
 from kubelet_conformance.trace.format.reader import Reader
-from kubelet_conformance.trace.format.records import PodChange, RuntimeEvent
+from kubelet_conformance.trace.format.records import PodChange, Record, RuntimeEvent
 from kubelet_conformance.trace.world import missed_updates
 from kubelet_conformance.trace.world.disruption import (
     REFUSALS,
@@ -67,10 +68,13 @@ def update_world(moment: Moment) -> None:
         update(moment)
 
 
-def moments(reader: Reader) -> Iterator[Moment]:
-    """Each record of a trace in its context; the world is updated from it before the next one."""
+def moments(reader: Reader, passes: Callable[[Record], bool] | None = None) -> Iterator[Moment]:
+    """Each record of a trace in its context; the world is updated from it before the next one.
+
+    Records of which `passes` is true are left out: none that say something new of pods may be.
+    """
     world = World(reader.header)
-    for record in reader:
+    for record in reader if passes is None else filterfalse(passes, reader):
         moment = moment_of(world, record, key_of(record))
         yield moment
         update_world(moment)

@@ -9,8 +9,6 @@ When the kubelet saw the manifest of a static pod is known from its own annotati
 import math
 from collections import OrderedDict
 from collections.abc import Mapping
-from datetime import datetime
-from functools import lru_cache
 
 from kubelet_conformance.trace.format.bodies import (
     ContainerRecord,
@@ -21,7 +19,7 @@ from kubelet_conformance.trace.format.bodies import (
     SandboxRecord,
 )
 from kubelet_conformance.trace.format.errors import BodyError
-from kubelet_conformance.trace.format.header import Header
+from kubelet_conformance.trace.format.header import Header, epoch_seconds
 from kubelet_conformance.trace.format.labels import STATIC_SOURCES, Annotation, Label
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.readings import Readings
@@ -411,15 +409,8 @@ def _pod_in_labels(labels: dict[str, str]) -> PodSandboxMetadata:
     )
 
 
-@lru_cache(maxsize=1024)
-def _seconds(stamp: str) -> float | None:
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return None
-
-
 def seen_at(header: Header, annotations: Mapping[str, str]) -> float | None:
     """On the trace's clock; None where that is not known."""
-    began, seen = _seconds(header.started or ""), _seconds(annotations.get(Annotation.SEEN, ""))
+    began = epoch_seconds(header.started or "")
+    seen = epoch_seconds(annotations.get(Annotation.SEEN, ""))
     return None if began is None or seen is None else round(seen - began, 6)

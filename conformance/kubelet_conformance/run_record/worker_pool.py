@@ -1,4 +1,4 @@
-"""Play scenarios ahead of their turn, or do other work for them, in a process for each processor.
+"""Play scenarios ahead of their turn, or do other work for each of them, in a process for each processor.
 
 Each scenario has a node of its own, so it makes no difference in which process it is played. The processes
 are copies of this one, made once everything is loaded, and so only where the system makes such copies safely.
@@ -6,7 +6,9 @@ There is no thread here that could wait for a process that has been killed.
 """
 
 import contextlib
+import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from multiprocessing import get_context
@@ -20,6 +22,11 @@ _QUEUED = 3
 """How many scenarios a process has before it, so that it need not wait for the next one."""
 
 T = TypeVar("T")
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
 class ProcessDiedError(Exception):

@@ -16,10 +16,11 @@ import pytest
 from playing_run import runs_of
 
 from kubelet_conformance.contract.checking import Judged, Trace
-from kubelet_conformance.plugin import hooks, worker_pool
+from kubelet_conformance.plugin import hooks
 from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
+from kubelet_conformance.run_record import worker_pool
 from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.run_record.worker_pool import Ahead, ProcessDiedError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux copies processes safely")
 
