@@ -21,7 +21,7 @@ from kubelet_conformance.contracts.facts.pod import (
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, STATUS_BATCH
 from kubelet_conformance.contracts.node.eviction import EVICTED, EVICTION_PASS
-from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
+from kubelet_conformance.contracts.tables.stop import whole_graces
 from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.manifests import Manifest, PodSpec, PodStatus
@@ -149,9 +149,11 @@ def preempted_pod_has_its_grace(m: Moment, container: Container) -> Findings:
         return None
     if has_pre_stop(container):
         return None
-    expected = max(pod.spec.grace_seconds, 1 if OVERRIDES.get(m.kubernetes) else MINIMUM_GRACE)
+    expected = whole_graces(pod.spec.grace_seconds, m.kubernetes)
     got = m.request(StopContainerRequest).timeout
-    return KEPT if got == expected else broken(f"expected timeout {expected} for the preemption, got {got}")
+    return (
+        KEPT if got in expected else broken(f"expected timeout {expected[0]} for the preemption, got {got}")
+    )
 
 
 def _is_preempted(m: Moment) -> Pod | None:

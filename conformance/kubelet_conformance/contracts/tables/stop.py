@@ -12,6 +12,13 @@ MINIMUM_GRACE = 2
 OVERRIDES = ByVersion({"<=1.21": False, "1.22..1.26": True, ">=1.28": False})
 """The grace of a pod's termination replaces the computed one after the preStop hook and the minimum."""
 
+
+def whole_graces(grace: int, version: Version | None) -> list[int]:
+    """The timeouts that the grace of a pod may become; the least of a version that was not read is unknown."""
+    leasts = {None: (1, MINIMUM_GRACE), True: (1,), False: (MINIMUM_GRACE,)}[OVERRIDES.get(version)]
+    return sorted({max(grace, least) for least in leasts})
+
+
 Situation = Literal[
     "deleted",
     "orphan",
