@@ -151,9 +151,9 @@ def preempted_pod_has_its_grace(m: Moment, container: Container) -> Findings:
         return None
     expected = whole_graces(pod.spec.grace_seconds, m.kubernetes)
     got = m.request(StopContainerRequest).timeout
-    return (
-        KEPT if got in expected else broken(f"expected timeout {expected[0]} for the preemption, got {got}")
-    )
+    if got not in expected:
+        return broken(f"expected timeout {expected[0]} for the preemption, got {got}")
+    return KEPT
 
 
 def _is_preempted(m: Moment) -> Pod | None:

@@ -14,7 +14,7 @@ OVERRIDES = ByVersion({"<=1.21": False, "1.22..1.26": True, ">=1.28": False})
 
 
 def whole_graces(grace: int, version: Version | None) -> list[int]:
-    """The timeouts that the grace of a pod may become; the least of a version that was not read is unknown."""
+    """The timeouts that a pod's grace may become; in a version that was not read the least is unknown."""
     leasts = {None: (1, MINIMUM_GRACE), True: (1,), False: (MINIMUM_GRACE,)}[OVERRIDES.get(version)]
     return sorted({max(grace, least) for least in leasts})
 
