@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from urllib.parse import urljoin
 
-from lightkube.models.core_v1 import Container, ContainerStatus, ExecAction, GRPCAction, Pod, TCPSocketAction
+from lightkube.models.core_v1 import (
+    Container,
+    ContainerStateRunning,
+    ContainerStatus,
+    ExecAction,
+    GRPCAction,
+    Pod,
+    TCPSocketAction,
+)
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
@@ -15,7 +23,7 @@ from kubelet_reference.kubelet.sync_loop import SyncLoop
 from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, ContainerDecision
 from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.prober.network_probes import NetworkProbes
-from kubelet_reference.prober.prober import ProbeRunner, ProbeTarget, probe_of
+from kubelet_reference.prober.prober import ProbeRunner, ProbeTarget
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.results import ProbeUpdate, ResultCache
 from kubelet_reference.prober.worker import (
@@ -25,7 +33,6 @@ from kubelet_reference.prober.worker import (
     ProbeTransition,
     ProbeWorker,
     Tick,
-    bare_id,
     probe_transition,
     tick,
 )
@@ -123,7 +130,7 @@ class DelaysOnce(ProbeWorker):
         super().__post_init__()
         self._born = self.tools.clock.monotonic()
 
-    def _age(self, shown: ContainerStatus) -> float:
+    def _age(self, running: ContainerStateRunning | None) -> float:
         return self.tools.clock.monotonic() - self._born
 
 
@@ -133,8 +140,7 @@ class Hurries(ProbeWorker):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        probe = probe_of(self.kind, self.container)
-        self._period = (probe and probe.timeoutSeconds) or 1
+        self._period = self.probe.timeoutSeconds or 1
         self._ticker = Ticker(self._period)
 
 
@@ -146,7 +152,7 @@ class NamesTheNewest(ProbeWorker):
         status = self.tools.stored_status(pods.uid(self.pod))
         shown = self._shown(status) if status else None
         if shown is not None:
-            self._state = structs.replace(self._state, container_id=bare_id(shown.containerID))
+            self._state = structs.replace(self._state, container_id=pods.bare_id(shown.containerID))
         super()._publish(outcome)
 
 
@@ -187,7 +193,7 @@ class ReadyByProbeOnly(Prober):
 
     def _is_ready(self, pod: Pod, shown: ContainerStatus) -> bool:
         super()._is_ready(pod, shown)
-        return self.readiness(bare_id(shown.containerID)) is ProbeOutcome.SUCCESS
+        return self.readiness(pods.bare_id(shown.containerID)) is ProbeOutcome.SUCCESS
 
 
 @bug("MUT-PROBE-27", breaks="PROBE-27")
@@ -207,7 +213,7 @@ class ReadyToTheEnd(Prober):
 
     def _lasting(self, pod: Pod, shown: ContainerStatus) -> ContainerStatus:
         found = super()._lasting(pod, shown)
-        was = self.readiness(bare_id(shown.containerID))
+        was = self.readiness(pods.bare_id(shown.containerID))
         return structs.replace(found, ready=found.ready or was is ProbeOutcome.SUCCESS)
 
 

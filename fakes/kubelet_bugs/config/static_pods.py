@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from lightkube.models.core_v1 import Node, Pod, PodStatus
+from lightkube.models.core_v1 import Node, Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
 from msgspec import structs
 
@@ -46,8 +46,12 @@ class NamedAfterTheName(FileSource):
     """The UID of a static pod stays the same when its manifest is edited."""
 
     def make(self, manifest: Pod, path: str) -> Pod:
-        nameless = Pod(metadata=structs.replace(pods.metadata(manifest), annotations=None, labels=None))
-        uid = pods.uid(static_pod(nameless, Source.FILE, path, self.settings.node_name))
+        nameless = Pod(
+            metadata=structs.replace(pods.metadata(manifest), annotations=None, labels=None),
+            spec=PodSpec(containers=[]),
+        )
+        node, minor = self.settings.node_name, self.behaviour.minor
+        uid = pods.uid(static_pod(nameless, Source.FILE, path, node, minor))
         return super().make(_changed(manifest, uid=pods.uid(manifest) or uid), path)
 
 

@@ -12,7 +12,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.records import ListedPod
 from kubelet_reference.config import Op, PodUpdate
 from kubelet_reference.cri.client import CriClient
-from kubelet_reference.cri.runtime_reader import RuntimeReader
+from kubelet_reference.cri.runtime_reader import RuntimeReader, listed_pods
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kubelet.runtime_state import RuntimeState
@@ -161,7 +161,7 @@ class HalfAList(RuntimeReader):
         except grpc.RpcError:
             running = cri.ContainerFilter(state=cri.ContainerStateValue(state=cri.CONTAINER_RUNNING))
             containers = await self._client.list_containers(running)
-            return self._running.pods(cri.ListPodSandboxResponse(), containers)
+            return listed_pods(cri.ListPodSandboxResponse(), containers)
 
 
 @bug("MUT-CRI-41", breaks="CRI-41")

@@ -10,8 +10,6 @@ CONFIG_HASH: Final = "kubernetes.io/config.hash"
 """The hash of a static pod's manifest (STATIC-03)."""
 CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
 """On a mirror pod: the hash of the static pod that it shows (STATIC-11)."""
-KUBELET_ANNOTATIONS: Final = (CONFIG_SOURCE, CONFIG_SEEN, CONFIG_HASH, CONFIG_MIRROR)
-"""The annotations that a kubelet sets itself: a difference in them is no change of the pod (CONFIG-05)."""
 
 POD_NAME: Final = "io.kubernetes.pod.name"
 POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"

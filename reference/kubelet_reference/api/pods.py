@@ -107,6 +107,11 @@ def container(pod: Pod, container_name: str) -> AnyContainer | None:
     return next((one for one in all_containers(pod) if one.name == container_name), None)
 
 
+def bare_id(container_id: str | None) -> str:
+    """The runtime's own id in one of the API, such as "fake://1f0c"; "" for none."""
+    return (container_id or "").rpartition("://")[2]
+
+
 def is_sidecar(one: AnyContainer) -> bool:
     """Whether an init container is a sidecar: it has restartPolicy Always (SIDECAR-01)."""
     return one.restartPolicy == ALWAYS

@@ -109,7 +109,6 @@ class ListedRecord(msgspec.Struct, frozen=True):
     name: str
     state: ContainerState
     created_at: int
-    hash: str = ""
 
 
 class ListedPod(msgspec.Struct, frozen=True):

@@ -45,8 +45,7 @@ RESTARTS = Table[Last, Row[Last, bool]](
     Row("B16", lambda c: c.has_rule, then=True),
     Row("B5", lambda c: c.policy == pods.ALWAYS, then=True),
     Row("B6", lambda c: c.policy == pods.ON_FAILURE and c.exit_code != 0, then=True),
-    Row("B7", lambda c: c.policy == pods.ON_FAILURE, then=False),
-    Row("B8", lambda _: True, then=False),
+    Row("B7, B8", lambda _: True, then=False),
 )
 
 

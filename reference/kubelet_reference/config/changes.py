@@ -33,18 +33,16 @@ Classify: TypeAlias = Callable[[Pod | None, Pod], Op | None]
 class Change(msgspec.Struct, frozen=True):
     """How the new version differs from the last one.
 
-    `known` says whether there is a last one, `differs` whether they ask for different things (CONFIG-05), and
-    `deleting` whether the new one asks the pod to go.
+    `differs` says whether they ask for different things (CONFIG-05), `deleting` whether the new one asks the
+    pod to go.
     """
 
-    known: bool = True
-    differs: bool = False
-    deleting: bool = False
-    other_status: bool = False
+    differs: bool
+    deleting: bool
+    other_status: bool
 
 
 CHANGES = Table[Change, Row[Change, Op | None]](
-    Row("new", lambda c: not c.known, Op.ADD),
     Row("deleted", lambda c: c.differs and c.deleting, Op.DELETE),
     Row("changed", lambda c: c.differs, Op.UPDATE),
     Row("other status", lambda c: c.other_status, Op.RECONCILE),
@@ -54,17 +52,14 @@ CHANGES = Table[Change, Row[Change, Op | None]](
 
 def classify_change(old: Pod | None, new: Pod) -> Op | None:
     """What kind of change the new version is; the source did not name the pod before where `old` is None."""
-    return CHANGES.row(_change(old, new)).then
-
-
-def _change(old: Pod | None, new: Pod) -> Change:
     if old is None:
-        return Change(known=False)
-    return Change(
+        return Op.ADD
+    change = Change(
         differs=_differ_in_meaning(old, new),
         deleting=pods.deletion_asked(new),
         other_status=old.status != new.status,
     )
+    return CHANGES.row(change).then
 
 
 def _differ_in_meaning(old: Pod, new: Pod) -> bool:

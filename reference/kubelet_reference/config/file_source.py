@@ -132,8 +132,7 @@ class FileSource:
                 return
             self._pods[path] = self._pod(path)
         except FileNotFoundError:
-            if self._pods.pop(path, None) is None:
-                return
+            self._pods.pop(path, None)
         except (OSError, ManifestError) as error:
             _LOG.error("%s: %s", path, error)
             return

@@ -14,8 +14,7 @@ _LOG = logging.getLogger("kubelet_reference.mirror")
 
 def is_mirror_of(mirror: Pod, static: Pod) -> bool:
     """Whether a mirror pod shows this version of the static pod, by the hash that both carry."""
-    shown = pods.annotations(mirror).get(names.CONFIG_MIRROR)
-    return shown is not None and shown == pods.annotations(static).get(names.CONFIG_HASH)
+    return pods.annotations(mirror)[names.CONFIG_MIRROR] == pods.annotations(static)[names.CONFIG_HASH]
 
 
 def mirror_pod(static: Pod, node: Node) -> Pod:
@@ -29,8 +28,8 @@ def mirror_pod(static: Pod, node: Node) -> Pod:
         "uid": identity["uid"],
         "controller": True,
     }
-    content_hash = pods.annotations(static).get(names.CONFIG_HASH, "")
-    annotations = {**pods.annotations(static), names.CONFIG_MIRROR: content_hash}
+    given = pods.annotations(static)
+    annotations = {**given, names.CONFIG_MIRROR: given[names.CONFIG_HASH]}
     data["metadata"] = {**data["metadata"], "annotations": annotations, "ownerReferences": [owner]}
     return msgspec.convert(data, Pod)
 

@@ -121,9 +121,7 @@ class Mux:
             local = {name: value for name, value in pods.annotations(old).items() if name in LOCAL}
         metadata = _copied(given.metadata) or ObjectMeta()
         metadata.annotations = {**pods.annotations(given), **local}
-        # Most changes leave the spec alone, and our copy of that is private already.
-        spec = old.spec if old is not None and old.spec == given.spec else _copied(given.spec)
-        return Pod(given.apiVersion, given.kind, metadata, spec, _copied(given.status))
+        return Pod(given.apiVersion, given.kind, metadata, _copied(given.spec), _copied(given.status))
 
     def _first_of_each_name(self, source: Source, wanted: Iterable[Pod]) -> list[Pod]:
         """The pods without those whose name an earlier one has (CONFIG-09)."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
@@ -65,24 +63,16 @@ class _Register:
     """Pods by UID and by full name; the latest of a full name holds it."""
 
     def __init__(self) -> None:
-        self._by_uid: dict[str, Pod] = {}
-        self._by_full_name: dict[str, Pod] = {}
-
-    @property
-    def by_uid(self) -> Mapping[str, Pod]:
-        return self._by_uid
-
-    @property
-    def by_full_name(self) -> Mapping[str, Pod]:
-        return self._by_full_name
+        self.by_uid: dict[str, Pod] = {}
+        self.by_full_name: dict[str, Pod] = {}
 
     def put(self, pod: Pod) -> None:
-        self._by_uid[pods.uid(pod)] = pod
-        self._by_full_name[pods.full_name(pod)] = pod
+        self.by_uid[pods.uid(pod)] = pod
+        self.by_full_name[pods.full_name(pod)] = pod
 
     def drop(self, pod: Pod) -> None:
-        self._by_uid.pop(pods.uid(pod), None)
-        holder = self._by_full_name.get(pods.full_name(pod))
+        self.by_uid.pop(pods.uid(pod), None)
+        holder = self.by_full_name.get(pods.full_name(pod))
         # A newer pod of that name stays.
         if holder is not None and pods.uid(holder) == pods.uid(pod):
-            del self._by_full_name[pods.full_name(pod)]
+            del self.by_full_name[pods.full_name(pod)]

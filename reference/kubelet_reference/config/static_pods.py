@@ -8,7 +8,6 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import names, pods
 from kubelet_reference.config.validation.fields import JsonObject
-from kubelet_reference.util.versions import DEFAULT
 
 _TOLERATES_EVERYTHING = {"operator": "Exists", "effect": "NoExecute"}
 
@@ -21,15 +20,15 @@ class Source(StrEnum):
     HTTP = "http"
 
 
-def static_pod(pod: Pod, source: Source, origin: str, node_name: str, minor: int = DEFAULT) -> Pod:
-    """The pod as it runs on this node: named after it, Pending, with a UID even where the manifest has none.
+def static_pod(pod: Pod, source: Source, origin: str, node_name: str, minor: int) -> Pod:
+    """The pod as it runs on this node: named after it, with a UID even where the manifest has none.
 
     `origin` is the path or URL of the manifest, `pod` what it holds, `minor` the kubelet's version.
     """
     data: JsonObject = msgspec.to_builtins(pod)
     uid = pods.uid(pod) or manifest_uid(pod, f"{source} {origin}", node_name, minor)
-    metadata: JsonObject = data.get("metadata", {})
-    spec: JsonObject = data.get("spec", {"containers": []})
+    metadata: JsonObject = data["metadata"]
+    spec: JsonObject = data["spec"]
     data["metadata"] = {
         **metadata,
         "name": f"{pods.name(pod)}-{node_name.lower()}",
@@ -40,7 +39,6 @@ def static_pod(pod: Pod, source: Source, origin: str, node_name: str, minor: int
     data["spec"] = {**spec, "nodeName": node_name}
     if source is Source.FILE:
         data["spec"]["tolerations"] = [*spec.get("tolerations", ()), _TOLERATES_EVERYTHING]
-    data["status"] = {"phase": pods.PENDING}
     return msgspec.convert(data, Pod)
 
 

@@ -3,7 +3,10 @@
 Each check raises `BadReply` naming the field that is missing. A field that is not checked here may be empty.
 """
 
+from operator import attrgetter
+
 from cri_api.v1 import api_pb2 as cri
+from google.protobuf.message import Message
 
 from kubelet_reference.cri.errors import BadReply
 
@@ -19,47 +22,36 @@ def required(value: str, what: str) -> str:
     return value
 
 
+def _check(reply: Message, *fields: str) -> None:
+    """None of these fields is empty."""
+    for field in fields:
+        required(attrgetter(field)(reply), f"{reply.DESCRIPTOR.name}.{field}")
+
+
 def check_version(reply: cri.VersionResponse) -> None:
     """All four fields are set, and the version is the one the kubelet speaks (CRI-01)."""
-    required(reply.runtime_name, "RuntimeName")
-    required(reply.runtime_version, "RuntimeVersion")
-    required(reply.runtime_api_version, "RuntimeApiVersion")
+    _check(reply, "runtime_name", "runtime_version", "runtime_api_version")
     if reply.version != API_VERSION:
         raise BadReply(f"expected runtime version {API_VERSION}, got {reply.version!r}")
 
 
 def check_runtime_status(status: cri.RuntimeStatus) -> None:
     """Both conditions are reported, whatever they say (CRI-02)."""
-    reported = {condition.type for condition in status.conditions}
-    missing = [name for name in (RUNTIME_READY, NETWORK_READY) if name not in reported]
+    missing = {RUNTIME_READY, NETWORK_READY} - {condition.type for condition in status.conditions}
     if missing:
-        raise BadReply(f"{' and '.join(missing)} missing in the runtime status")
+        raise BadReply(f"{' and '.join(sorted(missing))} missing in the runtime status")
 
 
 def check_sandbox_status(status: cri.PodSandboxStatus) -> None:
     """A sandbox has an id, the identity of its pod, and the time it was made."""
-    required(status.id, "status.Id")
-    required(status.metadata.name, "status.Metadata.Name")
-    required(status.metadata.namespace, "status.Metadata.Namespace")
-    required(status.metadata.uid, "status.Metadata.Uid")
-    _check_created(status.created_at)
+    _check(status, "id", "metadata.name", "metadata.namespace", "metadata.uid", "created_at")
 
 
 def check_container_status(status: cri.ContainerStatus) -> None:
     """A container has an id, a name, the time it was made, and an image."""
-    required(status.id, "status.Id")
-    required(status.metadata.name, "status.Metadata.Name")
-    _check_created(status.created_at)
-    required(status.image.image, "status.Image")
-    required(status.image_ref, "status.ImageRef")
+    _check(status, "id", "metadata.name", "created_at", "image.image", "image_ref")
 
 
-def check_image(image: cri.Image, name: str) -> None:
+def check_image(image: cri.Image) -> None:
     """An image has an id and a size."""
-    if not image.id or not image.size:
-        raise BadReply(f'Id or size of image "{name}" is not set')
-
-
-def _check_created(created_at: int) -> None:
-    if created_at <= 0:
-        raise BadReply("status.CreatedAt is not set")
+    _check(image, "id", "size")

@@ -4,7 +4,7 @@ Every method raises `grpc.RpcError`: the runtime's own, or `BadReply` where the 
 """
 
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import grpc
@@ -34,7 +34,7 @@ class CriClient:
     runtime: RuntimeService
     images: ImageService
     settings: Settings
-    metrics: Metrics | None = None
+    metrics: Metrics = field(default_factory=Metrics)
 
     def __post_init__(self) -> None:
         self._timeout = self.settings.runtime_request_timeout
@@ -174,7 +174,7 @@ class CriClient:
         reply = await self._do("image_status", self.images.ImageStatus(request, timeout=self._timeout))
         if not reply.HasField("image"):
             return None
-        checks.check_image(reply.image, image.image)
+        checks.check_image(reply.image)
         return reply.image
 
     async def pull_image(
@@ -201,8 +201,6 @@ class CriClient:
         return await self._do("image_fs_info", call)
 
     async def _do(self, operation: str, call: Awaitable[Reply]) -> Reply:
-        if self.metrics is None:
-            return await call
         self.metrics.operation_began(operation)
         try:
             return await call

@@ -84,15 +84,15 @@ def container_annotations(pod: Pod, container: AnyContainer, restarts: int, dige
     return found
 
 
-def container_record(status: cri.ContainerStatus, message: str | None = None) -> ContainerRecord:
-    """The container that the runtime describes; `message` replaces the runtime's own.
+def container_record(status: cri.ContainerStatus, message: str) -> ContainerRecord:
+    """The container that the runtime describes; `message` stands for the runtime's own.
 
     Its restart count is that of its annotation; one that another client made has none (0).
     """
     return ContainerRecord(
         id=status.id,
         name=status.metadata.name,
-        state=_state(status.state),
+        state=container_state(status.state),
         attempt=status.metadata.attempt,
         restart_count=_number(status.annotations.get(names.CONTAINER_RESTART_COUNT)),
         hash=status.annotations.get(names.CONTAINER_HASH, ""),
@@ -102,7 +102,7 @@ def container_record(status: cri.ContainerStatus, message: str | None = None) ->
         finished_at=status.finished_at,
         exit_code=status.exit_code,
         reason=status.reason,
-        message=status.message if message is None else message,
+        message=message,
         image=status.image.image,
         image_ref=status.image_ref,
         image_id=status.image_id,
@@ -143,7 +143,8 @@ def _identity(pod: Pod) -> dict[str, str]:
     }
 
 
-def _state(state: int) -> ContainerState:
+def container_state(state: int) -> ContainerState:
+    """The state of a container, in the words of the CRI; what is new to us is unknown."""
     return _STATES.get(state, ContainerState.UNKNOWN)
 
 

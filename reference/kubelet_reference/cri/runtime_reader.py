@@ -1,15 +1,9 @@
-"""Reads pods from the runtime: all of them in two lists, or one with everything that is known of it.
+"""Reads pods from the runtime: all of them in two lists, or one with everything that is known of it."""
 
-Lists are read with as little work as they differ from the last ones. Equal lists give the very same pods, and
-a pod of which nothing differs is the same object as before: comparing it with itself costs nothing.
-"""
-
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from itertools import chain
-from typing import Generic, TypeVar
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import TypeVar
 
 import grpc
-import msgspec
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
@@ -26,113 +20,52 @@ from kubelet_reference.api.records import (
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.cri.container_events import ContainerEvent, ContainerEventType
 from kubelet_reference.cri.errors import is_not_found
-from kubelet_reference.cri.labels import container_record, containers_of, sandbox_record, sandboxes_of
+from kubelet_reference.cri.labels import (
+    container_record,
+    container_state,
+    containers_of,
+    sandbox_record,
+    sandboxes_of,
+)
 from kubelet_reference.cri.termination_message import TerminationMessages
 
-Item = TypeVar("Item", cri.PodSandbox, cri.Container)
 Record = TypeVar("Record", ListedRecord, SandboxRecord, ContainerRecord)
 
-_STATES: dict[int, ContainerState] = {
-    cri.CONTAINER_CREATED: ContainerState.CREATED,
-    cri.CONTAINER_RUNNING: ContainerState.RUNNING,
-    cri.CONTAINER_EXITED: ContainerState.EXITED,
-}
+
+def listed_pods(
+    sandboxes: cri.ListPodSandboxResponse, containers: cri.ListContainersResponse
+) -> tuple[ListedPod, ...]:
+    """The pods of two lists, matched by their labels; what carries none belongs to no pod (PLEG-04)."""
+    found: dict[str, tuple[Mapping[str, str], list[ListedRecord], list[ListedRecord]]] = {}
+
+    def of(labels: Mapping[str, str]) -> tuple[Mapping[str, str], list[ListedRecord], list[ListedRecord]]:
+        return found.setdefault(labels.get(names.POD_UID, ""), (labels, [], []))
+
+    for sandbox in sandboxes.items:
+        of(sandbox.labels)[1].append(_sandbox(sandbox))
+    for container in containers.containers:
+        of(container.labels)[2].append(_container(container))
+    found.pop("", None)
+    return tuple(
+        ListedPod(
+            uid,
+            labels.get(names.POD_NAME, ""),
+            labels.get(names.POD_NAMESPACE, ""),
+            _newest_first(of_sandboxes),
+            _newest_first(of_containers),
+        )
+        for uid, (labels, of_sandboxes, of_containers) in found.items()
+    )
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    """One item of a list, read; `uid` is "" where it carries no pod's labels."""
-
-    uid: str
-    name: str
-    namespace: str
-    record: ListedRecord
-    is_sandbox: bool
-
-
-class Listing:
-    """Remembers the last two lists and the pods in them."""
-
-    def __init__(self) -> None:
-        self._sandboxes = cri.ListPodSandboxResponse()
-        self._containers = cri.ListContainersResponse()
-        self._read_sandboxes = _Reader[cri.PodSandbox](_sandbox)
-        self._read_containers = _Reader[cri.Container](_container)
-        self._by_uid: dict[str, tuple[list[_Seen], ListedPod]] = {}
-        self._pods: tuple[ListedPod, ...] = ()
-
-    def pods(
-        self, sandboxes: cri.ListPodSandboxResponse, containers: cri.ListContainersResponse
-    ) -> tuple[ListedPod, ...]:
-        """The pods of the lists, matched by their labels; what carries none belongs to no pod (PLEG-04)."""
-        if not (_same(sandboxes, self._sandboxes) and _same(containers, self._containers)):
-            seen = chain(
-                self._read_sandboxes.read(sandboxes.items), self._read_containers.read(containers.containers)
-            )
-            self._pods = self._gathered(seen)
-        self._sandboxes, self._containers = sandboxes, containers
-        return self._pods
-
-    def _gathered(self, everything: Iterable[_Seen]) -> tuple[ListedPod, ...]:
-        gathered: dict[str, list[_Seen]] = {}
-        for one in everything:
-            gathered.setdefault(one.uid, []).append(one)
-        gathered.pop("", None)
-        self._by_uid = {uid: self._pod(uid, seen) for uid, seen in gathered.items()}
-        return tuple(pod for _, pod in self._by_uid.values())
-
-    def _pod(self, uid: str, seen: list[_Seen]) -> tuple[list[_Seen], ListedPod]:
-        """The pod as it was if it consists of what it was, else anew."""
-        last = self._by_uid.get(uid)
-        if last is not None and last[0] == seen:
-            return last
-        sandboxes = _newest_first(one.record for one in seen if one.is_sandbox)
-        containers = _newest_first(one.record for one in seen if not one.is_sandbox)
-        return seen, ListedPod(uid, seen[0].name, seen[0].namespace, sandboxes, containers)
-
-
-class _Reader(Generic[Item]):
-    """Reads the items of one list; what equals the item of the last list with its id is not read again."""
-
-    def __init__(self, read: Callable[[Item], _Seen]) -> None:
-        self._read: Callable[[Item], _Seen] = read
-        self._last: dict[str, tuple[Item, _Seen]] = {}
-
-    def read(self, items: Iterable[Item]) -> list[_Seen]:
-        last, self._last = self._last, {}
-        for item in items:
-            key = item.id
-            known = last.get(key)
-            # The newest item is kept even if it is equal: the old one would keep all of its list alive.
-            self._last[key] = (item, known[1] if known is not None and known[0] == item else self._read(item))
-        return [seen for _, seen in self._last.values()]
-
-
-def _same(new: object, old: object) -> bool:
-    """Whether two replies say the same; a runtime in process may give the very same object."""
-    return new == old
-
-
-def _sandbox(item: cri.PodSandbox) -> _Seen:
+def _sandbox(item: cri.PodSandbox) -> ListedRecord:
     state = ContainerState.RUNNING if item.state == cri.SANDBOX_READY else ContainerState.EXITED
-    return _of(
-        item.labels, ListedRecord(item.id, item.metadata.name, state, item.created_at), is_sandbox=True
-    )
+    return ListedRecord(item.id, item.metadata.name, state, item.created_at)
 
 
-def _container(item: cri.Container) -> _Seen:
-    record = ListedRecord(
-        item.id,
-        item.labels.get(names.CONTAINER_NAME, ""),
-        _STATES.get(item.state, ContainerState.UNKNOWN),
-        item.created_at,
-        item.annotations.get(names.CONTAINER_HASH, ""),
-    )
-    return _of(item.labels, record, is_sandbox=False)
-
-
-def _of(labels: Mapping[str, str], record: ListedRecord, *, is_sandbox: bool) -> _Seen:
-    uid = labels.get(names.POD_UID, "")
-    return _Seen(uid, labels.get(names.POD_NAME, ""), labels.get(names.POD_NAMESPACE, ""), record, is_sandbox)
+def _container(item: cri.Container) -> ListedRecord:
+    name = item.labels.get(names.CONTAINER_NAME, "")
+    return ListedRecord(item.id, name, container_state(item.state), item.created_at)
 
 
 _KINDS: dict[int, ContainerEventType] = {
@@ -153,20 +86,21 @@ class RuntimeReader:
     def __init__(self, client: CriClient, messages: TerminationMessages) -> None:
         self._client = client
         self._messages = messages
-        self._everything = Listing()
-        self._running = Listing()
+        self._lists = (cri.ListPodSandboxResponse(), cri.ListContainersResponse())
+        self._listed: tuple[ListedPod, ...] = ()
 
     async def list_pods(self) -> tuple[ListedPod, ...]:
         """All pods of which the runtime has records: the same object while nothing changes (PLEG-01)."""
-        sandboxes = await self._client.list_sandboxes()
-        containers = await self._client.list_containers()
-        return self._everything.pods(sandboxes, containers)
+        lists = (await self._client.list_sandboxes(), await self._client.list_containers())
+        if lists != self._lists:
+            self._lists, self._listed = lists, listed_pods(*lists)
+        return self._listed
 
     async def list_running_pods(self) -> tuple[ListedPod, ...]:
         """The pods with a ready sandbox or a running container, and only these of each pod."""
         sandboxes = await self._client.list_sandboxes(_READY)
         containers = await self._client.list_containers(_RUNNING)
-        return self._running.pods(sandboxes, containers)
+        return listed_pods(sandboxes, containers)
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""

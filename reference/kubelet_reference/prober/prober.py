@@ -1,6 +1,5 @@
 """Runs one probe: its handler, with retries, and the events that report it."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from lightkube.models.core_v1 import Container, ExecAction, Pod, PodStatus, Prob
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason, Recorder
+from kubelet_reference.api.expansion import expand
 from kubelet_reference.api.go_text import duration_text, quoted
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.port_numbers import PortError
@@ -22,7 +22,6 @@ ATTEMPTS = 3
 """How often a probe that cannot be carried out is tried at one tick (PROBE-14)."""
 OUTPUT_BYTES = 10 * 1024
 """So much of a command's output is kept."""
-_REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
 class UnknownHandlerError(Exception):
@@ -33,20 +32,10 @@ class ProbeTarget(msgspec.Struct, frozen=True):
     """Which probe of which instance of a container."""
 
     kind: ProbeKind
+    probe: Probe
     pod: Pod
     container: Container
     container_id: str
-
-
-def probe_of(kind: ProbeKind, container: Container) -> Probe | None:
-    """The container's probe of this kind, if it has one."""
-    match kind:
-        case ProbeKind.LIVENESS:
-            return container.livenessProbe
-        case ProbeKind.READINESS:
-            return container.readinessProbe
-        case ProbeKind.STARTUP:
-            return container.startupProbe
 
 
 @dataclass(eq=False)
@@ -88,16 +77,14 @@ class ProbeRunner:
 
     async def _handle(self, target: ProbeTarget) -> Answer:
         """Ask the probe's handler once."""
-        probe = probe_of(target.kind, target.container)
-        seconds = (probe.timeoutSeconds if probe else None) or 1
-        one = target.container
-        if probe is not None and probe.exec is not None:
+        probe, one, seconds = target.probe, target.container, target.probe.timeoutSeconds or 1
+        if probe.exec is not None:
             return await self._exec(target, self._command(probe.exec, one), seconds)
-        if probe is not None and probe.httpGet is not None:
+        if probe.httpGet is not None:
             return await self.network.http(one, probe.httpGet, self._pod_ip(target), seconds)
-        if probe is not None and probe.tcpSocket is not None:
+        if probe.tcpSocket is not None:
             return await self.network.tcp(one, probe.tcpSocket, self._pod_ip(target), seconds)
-        if probe is not None and probe.grpc is not None:
+        if probe.grpc is not None:
             return await self.network.grpc(probe.grpc, self._pod_ip(target), seconds)
         raise UnknownHandlerError(f"missing probe handler for {pods.key(target.pod)}:{one.name}")
 
@@ -125,7 +112,7 @@ class ProbeRunner:
     def _command(self, action: ExecAction, container: Container) -> list[str]:
         """The command with `$(NAME)` replaced by the values that the container's own env gives (PROBE-21)."""
         values = {one.name: one.value or "" for one in container.env or () if one.valueFrom is None}
-        return [_expanded(word, values) for word in action.command or ()]
+        return [expand(word, values) for word in action.command or ()]
 
     def _tell(self, target: ProbeTarget, text: str) -> None:
         name, key = target.container.name, target.container_id
@@ -135,16 +122,10 @@ class ProbeRunner:
         self.recorder.warning(target.pod, Reason.PROBE_WARNING, text, target.container.name)
 
     def _count(self, target: ProbeTarget, answer: Answer) -> None:
-        pod, result = target.pod, "successful" if answer.healthy else "failed"
-        labels = (target.kind, result, target.container.name, pods.name(pod), pods.namespace(pod))
-        self.metrics.probes.labels(*labels).inc()
-
-
-def _expanded(word: str, values: dict[str, str]) -> str:
-    """The word with its references replaced; `$$` is a dollar, and what is not known stays as it is."""
-
-    def value(found: re.Match[str]) -> str:
-        name: str | None = found[1]
-        return "$" if name is None else values.get(name, found[0])
-
-    return _REFERENCE.sub(value, word)
+        self.metrics.probes.labels(
+            target.kind,
+            "successful" if answer.healthy else "failed",
+            target.container.name,
+            pods.name(target.pod),
+            pods.namespace(target.pod),
+        ).inc()

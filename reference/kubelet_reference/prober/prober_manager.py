@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus, Probe
 from msgspec.structs import replace
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
-from kubelet_reference.prober.prober import probe_of
 from kubelet_reference.prober.results import ProbeUpdate, ResultCache, is_older, kept_by_probe
-from kubelet_reference.prober.worker import ProbeTools, ProbeWorker, bare_id
+from kubelet_reference.prober.worker import ProbeTools, ProbeWorker
 
 
 class Prober:
@@ -41,9 +40,9 @@ class Prober:
         workers = self._workers.get(uid, {})
         for worker in workers.values():
             worker.pod = pod
-        for container, kind in _probes(self.probed(pod)):
+        for container, kind, probe in _probes(self.probed(pod)):
             if (container.name, kind) not in workers:
-                worker = self.worker_type(kind, pod, container, self._tools, self._results[kind])
+                worker = self.worker_type(kind, probe, pod, container, self._tools, self._results[kind])
                 self._start(uid, worker)
 
     def probed(self, pod: Pod) -> tuple[Container, ...]:
@@ -109,7 +108,7 @@ class Prober:
         """Whether the startup probe of this very instance has succeeded, if there is one (K8S-141155)."""
         if shown.state is None or shown.state.running is None:
             return False
-        outcome = self.startup(bare_id(shown.containerID))
+        outcome = self.startup(pods.bare_id(shown.containerID))
         if outcome is not None:
             return outcome is ProbeOutcome.SUCCESS
         kind = ProbeKind.STARTUP
@@ -118,7 +117,7 @@ class Prober:
 
     def _is_ready(self, pod: Pod, shown: ContainerStatus) -> bool:
         """Whether the readiness probe of a started container has succeeded, if there is one."""
-        outcome = self.readiness(bare_id(shown.containerID))
+        outcome = self.readiness(pods.bare_id(shown.containerID))
         if outcome is ProbeOutcome.SUCCESS:
             return True
         kind = ProbeKind.READINESS
@@ -143,7 +142,7 @@ class Prober:
         is_known = tools.behaviour.keeps_readiness and is_older(shown, tools.began_wall)
         if kind is not ProbeKind.STARTUP and not is_known:
             return True
-        return all((one.name, of) != (shown.name, kind) for one, of in _probes(self.probed(pod)))
+        return all((one.name, of) != (shown.name, kind) for one, of, _ in _probes(self.probed(pod)))
 
     def _is_kept(self, kind: ProbeKind, pod: Pod, shown: ContainerStatus) -> bool:
         """Whether a kubelet before this one found it so, and that still counts (PROBE-25)."""
@@ -172,9 +171,12 @@ class Prober:
             self._workers.pop(uid, None)
 
 
-def _probes(containers: Iterable[Container]) -> Iterator[tuple[Container, ProbeKind]]:
+def _probes(containers: Iterable[Container]) -> Iterator[tuple[Container, ProbeKind, Probe]]:
     """Each probe of each of these containers."""
-    for container in containers:
-        for kind in ProbeKind:
-            if probe_of(kind, container) is not None:
-                yield container, kind
+    for one in containers:
+        probes = {
+            ProbeKind.LIVENESS: one.livenessProbe,
+            ProbeKind.READINESS: one.readinessProbe,
+            ProbeKind.STARTUP: one.startupProbe,
+        }
+        yield from ((one, kind, probe) for kind, probe in probes.items() if probe is not None)

@@ -10,14 +10,22 @@ from enum import Enum
 from typing import NamedTuple
 
 import msgspec
-from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
+from lightkube.models.core_v1 import (
+    Container,
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStatus,
+    Pod,
+    PodStatus,
+    Probe,
+)
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import is_terminal_phase
 from kubelet_reference.api.records import NANOSECONDS
 from kubelet_reference.api.restart_policy import has_own_rules, policy_of
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
-from kubelet_reference.prober.prober import ProbeTarget, probe_of
+from kubelet_reference.prober.prober import ProbeTarget
 from kubelet_reference.prober.results import ResultCache, kept_by_probe
 from kubelet_reference.util.decision_table import Row, Table
 from kubelet_reference.util.ports import Clock, Random
@@ -52,19 +60,19 @@ class ProbeState(msgspec.Struct, frozen=True):
 class ProbeFacts(msgspec.Struct, frozen=True):
     """What a worker sees at a tick: the container's status, and what its pod is up to.
 
-    `phase` is None while no status of the pod is stored; `age` is in seconds since the container started;
-    `proven` says that the probe has succeeded for the kubelet before this one (PROBE-25).
+    `age` is in seconds since the container started; `proven` says that the probe has succeeded for the
+    kubelet before this one (PROBE-25).
     """
 
     phase: str | None
-    container_id: str = ""
-    running: bool = False
-    terminated: bool = False
-    started: bool = False
-    age: float = 0.0
-    initial_delay: int = 0
-    restarts: bool = True
-    proven: bool = False
+    container_id: str
+    running: bool
+    terminated: bool
+    started: bool
+    age: float
+    initial_delay: int
+    restarts: bool
+    proven: bool
 
 
 class Tick(msgspec.Struct, frozen=True):
@@ -100,7 +108,6 @@ class TickRow(Row[Seen, Step]):
 
 #: Before there is an instance to look at.
 WITHOUT_INSTANCE = Table[ProbeFacts, Row[ProbeFacts, Step]](
-    Row("no cached status for the pod", lambda facts: facts.phase is None, Step.SKIP),
     Row("pod phase terminal", lambda facts: is_terminal_phase(facts.phase), Step.END),
     Row("no container id yet", lambda facts: not facts.container_id, Step.SKIP),
 )
@@ -199,20 +206,19 @@ class ProbeWorker:
     """
 
     kind: ProbeKind
+    probe: Probe
     pod: Pod
     container: Container
     tools: ProbeTools
     results: ResultCache
 
     def __post_init__(self) -> None:
-        probe = probe_of(self.kind, self.container)
         self._state = ProbeState()
         self._stopped = False
-        self._period = (probe and probe.periodSeconds) or 10
-        self._initial_delay = (probe and probe.initialDelaySeconds) or 0
+        self._period = self.probe.periodSeconds or 10
         self._thresholds = {
-            ProbeOutcome.SUCCESS: (probe and probe.successThreshold) or 1,
-            ProbeOutcome.FAILURE: (probe and probe.failureThreshold) or 3,
+            ProbeOutcome.SUCCESS: self.probe.successThreshold or 1,
+            ProbeOutcome.FAILURE: self.probe.failureThreshold or 3,
         }
         self._ticker = Ticker(self._period)
 
@@ -260,7 +266,7 @@ class ProbeWorker:
     async def _probe(self) -> None:
         """Probe once and follow what the outcome leads to."""
         tools = self.tools
-        target = ProbeTarget(self.kind, self.pod, self.container, self._state.container_id)
+        target = ProbeTarget(self.kind, self.probe, self.pod, self.container, self._state.container_id)
         outcome = await tools.probe(target)
         if outcome is None or self._stopped:
             return
@@ -275,30 +281,28 @@ class ProbeWorker:
 
     def _facts(self) -> ProbeFacts:
         """What the stored status shows of the container."""
-        status = self.tools.stored_status(pods.uid(self.pod))
-        shown = self._shown(status) if status is not None else None
-        if status is None or shown is None or shown.state is None:
-            return ProbeFacts(None)
+        status = self.tools.stored_status(pods.uid(self.pod)) or PodStatus()
+        shown = self._shown(status)
+        state = (shown.state if shown else None) or ContainerState()
         return ProbeFacts(
             phase=status.phase,
-            container_id=bare_id(shown.containerID),
-            running=shown.state.running is not None,
-            terminated=shown.state.terminated is not None,
-            started=bool(shown.started),
-            age=self._age(shown),
-            initial_delay=self._initial_delay,
+            container_id=pods.bare_id(shown.containerID if shown else None),
+            running=state.running is not None,
+            terminated=state.terminated is not None,
+            started=bool(shown and shown.started),
+            age=self._age(state.running),
+            initial_delay=self.probe.initialDelaySeconds or 0,
             restarts=self.restarts(),
-            proven=self._is_proven(shown),
+            proven=shown is not None and self._is_proven(shown),
         )
 
     def _shown(self, status: PodStatus) -> ContainerStatus | None:
         shown = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
         return next((one for one in shown if one.name == self.container.name), None)
 
-    def _age(self, shown: ContainerStatus) -> float:
+    def _age(self, running: ContainerStateRunning | None) -> float:
         """Seconds since the runtime started the container: no restart of the kubelet resets it (PROBE-04)."""
-        running = shown.state.running if shown.state else None
-        if not self._initial_delay or running is None or running.startedAt is None:
+        if running is None or running.startedAt is None:
             return 0.0
         return self.tools.clock.wall_ns() / NANOSECONDS - running.startedAt.timestamp()
 
@@ -313,8 +317,3 @@ class ProbeWorker:
         has_own = has_own_rules(self.pod, self.container, behaviour)
         may_come = has_own and bool(self.container.restartPolicyRules)
         return not is_last or may_come or pods.is_sidecar(self.container)
-
-
-def bare_id(container_id: str | None) -> str:
-    """The runtime's own id in one of the API, such as "fake://1f0c"; "" for none."""
-    return (container_id or "").rpartition("://")[2]

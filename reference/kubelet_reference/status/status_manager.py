@@ -38,7 +38,7 @@ class PodSafety:
     """
 
     could_run: Callable[[str], bool]
-    reclaimed: Callable[[str], bool] = lambda _: True
+    reclaimed: Callable[[str], bool]
 
 
 @dataclass(slots=True)
@@ -98,21 +98,12 @@ class StatusManager:
 
     def set_container_readiness(self, uid: str, container_id: str, *, ready: bool) -> None:
         """Take a readiness probe's result: the container's `ready` and the conditions on it (STATUS-13)."""
-        pod = self.known.by_uid(uid)
-        status = self._with_container(uid, container_id, lambda one: replace(one, ready=ready))
-        if pod is None or status is None:
-            return
-        for decide in (conditions.ready, conditions.containers_ready):
-            found = conditions.put(status.conditions or (), decide(pod, status))
-            status = replace(status, conditions=found)
-        self._set(pod, status)
+        follow = (conditions.ready, conditions.containers_ready)
+        self._change_container(uid, container_id, lambda one: replace(one, ready=ready), *follow)
 
     def set_container_startup(self, uid: str, container_id: str, *, started: bool) -> None:
         """Take a startup probe's result: the container's `started`."""
-        pod = self.known.by_uid(uid)
-        status = self._with_container(uid, container_id, lambda one: replace(one, started=started))
-        if pod is not None and status is not None:
-            self._set(pod, status)
+        self._change_container(uid, container_id, lambda one: replace(one, started=started))
 
     def set_sandbox_ready(self, pod: Pod) -> None:
         """Report that the pod has a sandbox, before a sync that may take long is over (COND-07)."""
@@ -127,19 +118,26 @@ class StatusManager:
         for uid in [uid for uid in self._kept if uid not in uids]:
             self._forget(uid)
 
-    def _with_container(
-        self, uid: str, container_id: str, change: Callable[[ContainerStatus], ContainerStatus]
-    ) -> PodStatus | None:
-        """The pod's status with one container changed; None if it is not known or does not change."""
-        before = self.get(uid)
-        if before is None:
-            return None
+    def _change_container(
+        self,
+        uid: str,
+        container_id: str,
+        change: Callable[[ContainerStatus], ContainerStatus],
+        *follow: Callable[[Pod, PodStatus], PodCondition],
+    ) -> None:
+        """Change the status of one container, and the conditions that follow from it."""
+        kept = self._kept.get(uid)
+        if kept is None:
+            return
 
         def changed(one: ContainerStatus) -> ContainerStatus:
-            return change(one) if (one.containerID or "").rpartition("://")[2] == container_id else one
+            return change(one) if pods.bare_id(one.containerID) == container_id else one
 
-        status = status_rules.in_statuses(before, changed)
-        return status if status != before else None
+        status = status_rules.in_statuses(kept.status, changed)
+        for decide in follow:
+            found = conditions.put(status.conditions or (), decide(kept.pod, status))
+            status = replace(status, conditions=found)
+        self._set(kept.pod, status)
 
     def _before(self, pod: Pod) -> PodStatus:
         """The status set last, or else the one that the API server has of the pod, or of its mirror."""

@@ -28,7 +28,7 @@ class Backoff:
 
     def __init__(self, clock: Clock, base: float = BASE_SECONDS, cap: float = CAP_SECONDS) -> None:
         self._clock = clock
-        self._base = min(base, cap)
+        self._base = base
         self._cap = cap
         self._entries: dict[str, _Entry] = {}
 
@@ -55,26 +55,15 @@ class Backoff:
     def next(self, key: str, moment: int) -> None:
         """Set the next delay of the key, whose latest failure was at `moment`."""
         entry = self._living(key, moment)
-        delay = self._base if entry is None else min(self.grown(entry.delay), self._cap)
+        delay = self._base if entry is None else min(2 * entry.delay, self._cap)
         self._entries[key] = _Entry(delay, self._clock.wall_ns())
-
-    def grown(self, delay: float) -> float:
-        """The delay after this one, before the cap."""
-        return 2 * delay
 
     def gc(self) -> None:
         """Forget keys that have been idle for ten minutes (BACKOFF-09)."""
-        if not self._entries:
-            return
         now = self._clock.wall_ns()
-        self._entries = {
-            key: one for key, one in self._entries.items() if not self.has_expired(now, one.updated)
-        }
-
-    def has_expired(self, moment: int, updated: int) -> bool:
-        """Whether a failure at `moment` is too long after the last attempt to continue the series."""
-        return moment - updated > EXPIRY_SECONDS * _NS
+        self._entries = {key: one for key, one in self._entries.items() if self._living(key, now)}
 
     def _living(self, key: str, moment: int) -> _Entry | None:
+        """The delay of a key, unless `moment` is too long after its last attempt to continue the series."""
         entry = self._entries.get(key)
-        return None if entry is None or self.has_expired(moment, entry.updated) else entry
+        return entry if entry and moment - entry.updated <= EXPIRY_SECONDS * _NS else None

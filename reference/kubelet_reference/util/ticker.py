@@ -39,14 +39,11 @@ class Ticker:
     async def _sleep(self) -> None:
         self._waiting = self._loop.create_future()
         timer = self._loop.call_at(self._due, self._wake)
-        was_the_timer = False
         try:
             await self._waiting
-            was_the_timer = not self._triggered
         finally:
             self._waiting = None
-            if not was_the_timer:
-                timer.cancel()
+            timer.cancel()
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():

@@ -1,7 +1,5 @@
 """When each pod is to be synced again (upstream: `pkg/kubelet/util/queue`)."""
 
-from heapq import heappop, heappush
-
 from kubelet_reference.util.ports import Clock
 
 
@@ -13,16 +11,11 @@ class WorkQueue:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._moments: dict[str, tuple[float, int]] = {}
-        self._heap: list[tuple[float, int, str]] = []
-        self._entries = 0
+        self._moments: dict[str, float] = {}
 
     def enqueue(self, uid: str, delay: float) -> None:
         """Let the pod be due `delay` seconds from now."""
-        self._entries += 1
-        moment = (self._clock.monotonic() + delay, self._entries)
-        self._moments[uid] = moment
-        heappush(self._heap, (*moment, uid))
+        self._moments[uid] = self._clock.monotonic() + delay
 
     def forget(self, uid: str) -> None:
         """Let the pod not be due any more."""
@@ -31,10 +24,8 @@ class WorkQueue:
     def due(self) -> list[str]:
         """Take out the UIDs whose time has come, the longest waiting first."""
         now = self._clock.monotonic()
-        found: list[str] = []
-        while self._heap and self._heap[0][0] <= now:
-            when, entry, uid = heappop(self._heap)
-            if self._moments.get(uid) == (when, entry):
-                del self._moments[uid]
-                found.append(uid)
+        found = [uid for uid, moment in self._moments.items() if moment <= now]
+        found.sort(key=self._moments.__getitem__)
+        for uid in found:
+            del self._moments[uid]
         return found

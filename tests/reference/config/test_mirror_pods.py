@@ -2,6 +2,7 @@
 
 import pytest
 from config_doubles import SmallApi, a_node, a_pod
+from lightkube.models.core_v1 import Pod
 from on_loop import in_virtual_time
 
 from kubelet_reference.api import names, pods
@@ -10,11 +11,20 @@ from kubelet_reference.config.mirror_client import MirrorClient, mirror_pod
 from kubelet_reference.config.pod_manager import PodManager
 from kubelet_reference.util.ports import ApiError
 
-STATIC = static_pod(a_pod(annotations={names.CONFIG_SOURCE: "file"}), Source.FILE, "/web.yaml", "node-1")
+STATIC = static_pod(a_pod(annotations={names.CONFIG_SOURCE: "file"}), Source.FILE, "/web.yaml", "node-1", 32)
 EDITED = static_pod(
-    a_pod(labels={"v": "2"}, annotations={names.CONFIG_SOURCE: "file"}), Source.FILE, "/web.yaml", "node-1"
+    a_pod(labels={"v": "2"}, annotations={names.CONFIG_SOURCE: "file"}),
+    Source.FILE,
+    "/web.yaml",
+    "node-1",
+    32,
 )
 KEY = ("default", "web-node-1")
+
+
+def static(uid: str) -> Pod:
+    """A static pod of that UID."""
+    return a_pod("web-node-1", uid=uid, annotations={names.CONFIG_HASH: uid})
 
 
 def an_api(*, node: bool = True) -> SmallApi:
@@ -75,7 +85,7 @@ async def test_newer_mirror_is_not_deleted_for_an_old_one() -> None:
     await client.create(STATIC)
     there = api.pods[KEY]
 
-    await client.delete(mirror_pod(a_pod("web-node-1", uid="older"), a_node()))
+    await client.delete(mirror_pod(static("older"), a_node()))
     assert api.pods[KEY] is there
 
 
@@ -118,7 +128,7 @@ async def test_mirrors_are_best_effort() -> None:
 def test_mirror_is_found_by_its_static_pod_and_never_listed() -> None:
     """The mirror stands for its static pod and is no pod of its own (CONFIG-15, STATIC-16)."""
     manager = PodManager()
-    mirror = mirror_pod(a_pod("web-node-1", uid="api-1"), a_node())
+    mirror = mirror_pod(static("api-1"), a_node())
     for pod in (STATIC, mirror, a_pod("other", uid="2")):
         manager.add(pod)
 
@@ -132,7 +142,7 @@ def test_mirror_is_found_by_its_static_pod_and_never_listed() -> None:
 def test_mirror_without_its_static_pod_is_an_orphan() -> None:
     """A static pod that goes leaves its mirror an orphan, even if an API pod has the name (STATIC-15)."""
     manager = PodManager()
-    mirror = mirror_pod(a_pod("web-node-1", uid="api-1"), a_node())
+    mirror = mirror_pod(static("api-1"), a_node())
     manager.add(STATIC)
     manager.add(mirror)
     manager.remove(STATIC)
@@ -145,7 +155,7 @@ def test_mirror_without_its_static_pod_is_an_orphan() -> None:
 def test_newer_pod_of_a_name_stays_when_the_older_goes() -> None:
     """Removing the old version of a static pod does not hide the new one."""
     manager = PodManager()
-    mirror = mirror_pod(a_pod("web-node-1", uid="api-1"), a_node())
+    mirror = mirror_pod(static("api-1"), a_node())
     manager.add(STATIC)
     manager.update(EDITED)
     manager.remove(STATIC)

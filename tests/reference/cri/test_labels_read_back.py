@@ -36,7 +36,7 @@ def _status(*, created: bool = False) -> cri.ContainerStatus:
 
 def test_container_is_read_back() -> None:
     """Restart count and hash come from the annotations (START-06, RESTARTKUBELET-03)."""
-    record = container_record(_status())
+    record = container_record(_status(), "")
 
     assert (record.name, record.restart_count, record.hash) == ("c1", 3, "abc")
     assert (record.state, record.started_at) == (ContainerState.RUNNING, 11)
@@ -44,12 +44,12 @@ def test_container_is_read_back() -> None:
 
 def test_created_container_has_not_started() -> None:
     """Whatever the runtime says, what was only created has no start (START-12)."""
-    assert container_record(_status(created=True)).started_at == 0
+    assert container_record(_status(created=True), "").started_at == 0
 
 
 def test_foreign_container() -> None:
     """A container without annotations counts from 0, and has no hash."""
-    record = container_record(cri.ContainerStatus(id="x", metadata=cri.ContainerMetadata(name="x")))
+    record = container_record(cri.ContainerStatus(id="x", metadata=cri.ContainerMetadata(name="x")), "")
 
     assert (record.restart_count, record.hash) == (0, "")
 

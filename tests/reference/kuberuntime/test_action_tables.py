@@ -27,8 +27,7 @@ LAST = {
     "B16": Last(EXITED, policy="Never", has_rule=True),
     "B5": Last(EXITED),
     "B6": Last(EXITED, policy="OnFailure", exit_code=1),
-    "B7": Last(EXITED, policy="OnFailure"),
-    "B8": Last(EXITED, policy="Never", exit_code=1),
+    "B7, B8": Last(EXITED, policy="Never", exit_code=1),
 }
 
 

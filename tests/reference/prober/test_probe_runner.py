@@ -59,7 +59,9 @@ class Bench:
         """Run the probe once on instance c1."""
         probes: dict[str, Any] = {kind.lower(): fields}
         pod = probed_pod(**probes)
-        return run(self.runner.run(ProbeTarget(kind, pod, pods.containers(pod)[0], "c1")))
+        container = pods.containers(pod)[0]
+        probe = getattr(container, f"{kind.lower()}Probe")
+        return run(self.runner.run(ProbeTarget(kind, probe, pod, container, "c1")))
 
     @property
     def reported(self) -> list[str]:
@@ -143,7 +145,9 @@ def test_only_the_containers_own_values_are_filled_in() -> None:
     field = EnvVarSource(fieldRef=ObjectFieldSelector(fieldPath="metadata.name"))
     env = [EnvVar(name="A", value="1"), EnvVar(name="B"), EnvVar(name="D", valueFrom=field)]
     container = replace(pods.containers(pod)[0], env=env)
-    run(bench.runner.run(ProbeTarget(ProbeKind.LIVENESS, pod, container, "c1")))
+    probe = container.livenessProbe
+    assert probe is not None
+    run(bench.runner.run(ProbeTarget(ProbeKind.LIVENESS, probe, pod, container, "c1")))
 
     assert bench.execs.asked[0][1] == ["1", "x$(C)", "$(A)", "$(D)", "$5"]
 

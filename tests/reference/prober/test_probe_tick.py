@@ -23,15 +23,25 @@ SKIP, PROBE, END = Step
 
 KNOWN = ProbeState("c1", last=FAILURE, count=2)
 HELD = ProbeState("c1", on_hold=True)
-RUNS = ProbeFacts("Running", "c1", running=True, started=True)
-STARTS = replace(RUNS, started=False)
-ENDED = ProbeFacts("Running", "c1", terminated=True)
+WAITS = ProbeFacts(
+    phase="Running",
+    container_id="c1",
+    running=False,
+    terminated=False,
+    started=False,
+    age=0.0,
+    initial_delay=0,
+    restarts=True,
+    proven=False,
+)
+STARTS = replace(WAITS, running=True)
+RUNS = replace(STARTS, started=True)
+ENDED = replace(WAITS, terminated=True)
 
 
 @pytest.mark.parametrize(
     ("kind", "state", "facts", "decision"),
     [
-        pytest.param(LIVENESS, KNOWN, ProbeFacts(None), Tick(SKIP, KNOWN), id="no-status"),
         pytest.param(LIVENESS, KNOWN, replace(RUNS, phase="Failed"), Tick(END, KNOWN), id="failed"),
         pytest.param(READINESS, KNOWN, replace(RUNS, phase="Succeeded"), Tick(END, KNOWN), id="succeeded"),
         pytest.param(LIVENESS, KNOWN, replace(RUNS, container_id=""), Tick(SKIP, KNOWN), id="no-id"),
@@ -59,16 +69,14 @@ ENDED = ProbeFacts("Running", "c1", terminated=True)
         pytest.param(LIVENESS, HELD, RUNS, Tick(SKIP, HELD), id="hold"),
         pytest.param(LIVENESS, HELD, ENDED, Tick(SKIP, HELD), id="hold-publishes-nothing"),
         pytest.param(READINESS, KNOWN, ENDED, Tick(SKIP, KNOWN, (FAILURE,)), id="exited"),
-        pytest.param(
-            READINESS, KNOWN, ProbeFacts("Running", "c1"), Tick(SKIP, KNOWN, (FAILURE,)), id="waiting-with-id"
-        ),
+        pytest.param(READINESS, KNOWN, WAITS, Tick(SKIP, KNOWN, (FAILURE,)), id="waiting-with-id"),
         pytest.param(
             READINESS, KNOWN, replace(ENDED, restarts=False), Tick(END, KNOWN, (FAILURE,)), id="exited-never"
         ),
         pytest.param(
             READINESS,
             KNOWN,
-            ProbeFacts("Running", "c1", restarts=False),
+            replace(WAITS, restarts=False),
             Tick(SKIP, KNOWN, (FAILURE,)),
             id="waiting-never",
         ),
@@ -101,7 +109,6 @@ def test_tick(kind: ProbeKind, state: ProbeState, facts: ProbeFacts, decision: T
 def test_every_condition_of_the_table_is_a_row() -> None:
     """The tables in the code have the conditions that are stated here, in this order."""
     assert [row.name for row in (*WITHOUT_INSTANCE, *WITH_INSTANCE)] == [
-        "no cached status for the pod",
         "pod phase terminal",
         "no container id yet",
         "on hold",

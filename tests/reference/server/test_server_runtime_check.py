@@ -105,7 +105,7 @@ def test_silence(tmp_path: Path) -> None:
         (
             "runtime.v1.RuntimeService",
             {"Version": answering(cri.VersionResponse(version="0.1.0"))},
-            "Version was answered, but RuntimeName is not set",
+            "Version was answered, but VersionResponse.runtime_name is not set",
         ),
         (
             "runtime.v1.RuntimeService",

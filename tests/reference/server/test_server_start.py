@@ -99,12 +99,12 @@ def clear(*path: str) -> Callable[[Any], None]:
 
 
 LIES: dict[str, tuple[Callable[[Any], None], str]] = {
-    "Status": (clear("status", "conditions"), "RuntimeReady and NetworkReady missing in the runtime status"),
+    "Status": (clear("status", "conditions"), "NetworkReady and RuntimeReady missing in the runtime status"),
     "RunPodSandbox": (clear("pod_sandbox_id"), "PodSandboxId for sandbox"),
-    "PodSandboxStatus": (clear("status", "metadata"), "status.Metadata.Name is not set"),
+    "PodSandboxStatus": (clear("status", "metadata"), "PodSandboxStatus.metadata.name is not set"),
     "CreateContainer": (clear("container_id"), "ContainerId for container"),
-    "ContainerStatus": (clear("status", "image_ref"), "status.ImageRef is not set"),
-    "ImageStatus": (clear("image", "id"), "Id or size of image"),
+    "ContainerStatus": (clear("status", "image_ref"), "ContainerStatus.image_ref is not set"),
+    "ImageStatus": (clear("image", "id"), "Image.id is not set"),
 }
 
 
