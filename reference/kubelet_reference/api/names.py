@@ -23,4 +23,3 @@ TERMINATION_MESSAGE_POLICY: Final = "io.kubernetes.container.terminationMessageP
 CONTAINER_PRE_STOP: Final = "io.kubernetes.container.preStopHandler"
 CONTAINER_PORTS: Final = "io.kubernetes.container.ports"
 POD_GRACE: Final = "io.kubernetes.pod.terminationGracePeriod"
-POD_DELETION_GRACE: Final = "io.kubernetes.pod.deletionGracePeriod"

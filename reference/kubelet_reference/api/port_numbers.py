@@ -3,8 +3,6 @@
 from kubelet_reference.api.go_text import quoted
 from kubelet_reference.api.pods import AnyContainer
 
-PORT_MAX = 65_535
-
 
 class PortError(Exception):
     """The spec names a port that the container does not have."""
@@ -12,17 +10,12 @@ class PortError(Exception):
 
 def port_number(container: AnyContainer, port: int | str) -> int:
     """The port's number; a name is looked up in the container itself (HOOK-08, PROBE-20)."""
-    number = int(port) if isinstance(port, int) or port.isdecimal() else _named(container, port)
-    if not 0 < number <= PORT_MAX:
-        raise PortError(f"invalid port number: {number}")
-    return number
-
-
-def _named(container: AnyContainer, name: str) -> int:
+    if isinstance(port, int):
+        return port
     for one in container.ports or ():
-        if one.name == name:
+        if one.name == port:
             return one.containerPort
-    raise PortError(f"couldn't find port {quoted(name)} in container {container.name}")
+    raise PortError(f"couldn't find port {quoted(port)} in container {container.name}")
 
 
 def bracketed(host: str) -> str:

@@ -22,7 +22,7 @@ def parse_quantity(text: str) -> Fraction:
     if not found:
         raise ValueError(f"expected a quantity such as 500m or 1Gi, got {text!r}")
     factor = Fraction(10) ** int(found["exponent"]) if found["exponent"] else _FACTORS[found["suffix"] or ""]
-    return Fraction(found["number"].rstrip(".")) * factor
+    return Fraction(found["number"]) * factor
 
 
 def milli(text: str) -> int:

@@ -77,10 +77,7 @@ def rule_for(pod: Pod, container: AnyContainer, exit_code: int, behaviour: Behav
 
 def _fits(rule: ContainerRestartRule, exit_code: int) -> bool:
     codes = rule.exitCodes
-    if codes is None:
-        return False
-    is_named = exit_code in (codes.values or ())
-    return is_named if codes.operator == "In" else not is_named
+    return codes is not None and (exit_code in (codes.values or ())) is (codes.operator == "In")
 
 
 def restarts_after(pod: Pod, container: AnyContainer, exit_code: int, behaviour: Behaviour) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import cast
 
 import msgspec
@@ -43,6 +44,11 @@ class FieldPath(msgspec.Struct, frozen=True):
     def item(self, index: int) -> FieldPath:
         """An item of the list here."""
         return FieldPath(self.errors, f"{self.path}[{index}]")
+
+    def unknown(self, name: str, known: Iterable[str]) -> None:
+        """Note a field of the object here that there is not."""
+        close = get_close_matches(name, known, n=1)
+        self.field(name).wrong(f"unknown field, did you mean {close[0]}?" if close else "unknown field")
 
     def wrong(self, message: str) -> None:
         """Note what is wrong here."""

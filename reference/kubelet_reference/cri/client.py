@@ -130,11 +130,6 @@ class CriClient:
         reply = await self._do("container_stats", call)
         return int(reply.stats.memory.working_set_bytes.value)
 
-    async def list_container_stats(self) -> Sequence[cri.ContainerStats]:
-        """What each container uses that runs."""
-        call = self.runtime.ListContainerStats(cri.ListContainerStatsRequest(), timeout=self._timeout)
-        return (await self._do("list_container_stats", call)).stats
-
     async def remove_container(self, container_id: str) -> None:
         """Forget a container."""
         request = cri.RemoveContainerRequest(container_id=container_id)
@@ -194,11 +189,6 @@ class CriClient:
         """Remove an image and all its names."""
         request = cri.RemoveImageRequest(image=cri.ImageSpec(image=image_id))
         await self._do("remove_image", self.images.RemoveImage(request, timeout=self._timeout))
-
-    async def image_fs_info(self) -> cri.ImageFsInfoResponse:
-        """The file systems that hold images."""
-        call = self.images.ImageFsInfo(cri.ImageFsInfoRequest(), timeout=self._timeout)
-        return await self._do("image_fs_info", call)
 
     async def _do(self, operation: str, call: Awaitable[Reply]) -> Reply:
         self.metrics.operation_began(operation)

@@ -74,9 +74,6 @@ def container_annotations(pod: Pod, container: AnyContainer, restarts: int, dige
     grace = pods.spec(pod).terminationGracePeriodSeconds
     if grace is not None:
         found[names.POD_GRACE] = str(grace)
-    deletion_grace = pods.deletion_grace_seconds(pod)
-    if deletion_grace is not None:
-        found[names.POD_DELETION_GRACE] = str(deletion_grace)
     if container.lifecycle and container.lifecycle.preStop:
         found[names.CONTAINER_PRE_STOP] = _json(as_json(container.lifecycle.preStop))
     if container.ports:
@@ -97,8 +94,7 @@ def container_record(status: cri.ContainerStatus, message: str) -> ContainerReco
         restart_count=_number(status.annotations.get(names.CONTAINER_RESTART_COUNT)),
         hash=status.annotations.get(names.CONTAINER_HASH, ""),
         created_at=status.created_at,
-        # A container that was only created has not started, whatever the runtime says (START-12).
-        started_at=0 if status.state == cri.CONTAINER_CREATED else status.started_at,
+        started_at=status.started_at,
         finished_at=status.finished_at,
         exit_code=status.exit_code,
         reason=status.reason,
@@ -186,9 +182,7 @@ def _pod(
 ) -> Pod:
     metadata: dict[str, object] = {"uid": uid, "name": name, "namespace": namespace}
     spec: dict[str, object] = {"containers": containers}
-    deletion_grace, grace = annotations.get(names.POD_DELETION_GRACE), annotations.get(names.POD_GRACE)
-    if deletion_grace is not None and deletion_grace.isdecimal():
-        metadata["deletionGracePeriodSeconds"] = int(deletion_grace)
+    grace = annotations.get(names.POD_GRACE)
     if grace is not None and grace.isdecimal():
         spec["terminationGracePeriodSeconds"] = int(grace)
     return as_model(Pod, {"metadata": metadata, "spec": spec})

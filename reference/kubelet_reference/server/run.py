@@ -12,7 +12,6 @@ from typing import Any, NoReturn, TypeAlias, cast
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.api.quantities import milli, whole
-from kubelet_reference.cri.client import CriClient
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.server.api_client.api_link import ApiLink, linked
 from kubelet_reference.server.api_client.kubeconfig import Access
@@ -24,7 +23,7 @@ from kubelet_reference.server.host.disk import OsDisk
 from kubelet_reference.server.host.event_log import LoggedEvents
 from kubelet_reference.server.host.manifest_url import FetchedManifests
 from kubelet_reference.server.host.node_address import node_address
-from kubelet_reference.server.host.node_stats import MeasuredNode, OsMachine
+from kubelet_reference.server.host.node_stats import MeasuredNode, OsMachine, StatsClient
 from kubelet_reference.server.host.pod_network import RealPodNetwork
 from kubelet_reference.server.host.system_clock import WallClock, wall_chance
 from kubelet_reference.server.loading import with_gates
@@ -176,7 +175,7 @@ def _ports(wanted: Wanted, settings: Settings, runtime: RuntimeService, images: 
         url=FetchedManifests(headers),
         http=network,
         network=network,
-        stats=MeasuredNode(CriClient(runtime, images, settings), OsMachine(), wanted.root_dir),
+        stats=MeasuredNode(StatsClient(runtime, images, settings), OsMachine(), wanted.root_dir),
     )
 
 

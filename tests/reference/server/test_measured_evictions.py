@@ -8,8 +8,7 @@ import pytest
 from kubelet_world import World, in_world, manifest
 from on_loop import run_by
 
-from kubelet_reference.cri.client import CriClient
-from kubelet_reference.server.host.node_stats import MeasuredNode, OsMachine
+from kubelet_reference.server.host.node_stats import MeasuredNode, OsMachine, StatsClient
 from kubelet_reference.util.settings import Settings
 
 MIB = 1 << 20
@@ -42,7 +41,7 @@ class FakeMachine:
         """Let the kubelet of this world measure this machine."""
         runtime: Any = world.tap
         machine = OsMachine(self._proc, self._cgroup, self.file_system)
-        world.stats = MeasuredNode(CriClient(runtime, runtime, Settings()), machine, "/var/lib/kubelet")
+        world.stats = MeasuredNode(StatsClient(runtime, runtime, Settings()), machine, "/var/lib/kubelet")
 
 
 @pytest.mark.parametrize("free", [99 * MIB, 101 * MIB])

@@ -12,8 +12,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_fakes.clock import LoopClock, run
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_reference.api import names
-from kubelet_reference.cri.client import CriClient
-from kubelet_reference.server.host.node_stats import MeasuredNode, OsMachine, usage_by_pod
+from kubelet_reference.server.host.node_stats import MeasuredNode, OsMachine, StatsClient, usage_by_pod
 from kubelet_reference.util.ports import Amount, PodUsage
 from kubelet_reference.util.settings import Settings
 
@@ -89,7 +88,7 @@ def test_this_machine_can_be_measured() -> None:
 
 def measured(machine: OsMachine, runtime: Any, root_dir: str = "/root") -> MeasuredNode:
     """A node of this machine and runtime."""
-    return MeasuredNode(CriClient(runtime, runtime, Settings()), machine, root_dir)
+    return MeasuredNode(StatsClient(runtime, runtime, Settings()), machine, root_dir)
 
 
 def read(node: MeasuredNode) -> Mapping[str, Amount]:

@@ -8,7 +8,6 @@ a quantity is due.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cache
 from types import NoneType
 from typing import Any, TypeAlias, cast, get_args, get_origin
@@ -52,10 +51,7 @@ def read_object(model: type[Struct], raw: object, place: FieldPath) -> JsonObjec
     for name, value in cast("dict[object, object]", raw).items():
         field = known.get(name) if isinstance(name, str) else None
         if field is None:
-            close = get_close_matches(str(name), known, n=1)
-            place.field(str(name)).wrong(
-                f"unknown field, did you mean {close[0]}?" if close else "unknown field"
-            )
+            place.unknown(str(name), known)
         elif value is not None and not (field.check and field.check.empty_is_absent and value == ""):
             clean[str(name)] = _read_field(field, value, place.field(str(name)))
     for name, field in known.items():

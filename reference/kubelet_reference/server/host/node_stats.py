@@ -8,7 +8,7 @@ it could be measured in between.
 
 import logging
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,10 +80,24 @@ def _numbers(path: Path) -> dict[str, int]:
 _log = logging.getLogger("kubelet_reference.node_stats")
 
 
+class StatsClient(CriClient):
+    """Asks the runtime for what is used as well."""
+
+    async def list_container_stats(self) -> Sequence[cri.ContainerStats]:
+        """What each container uses that runs."""
+        call = self.runtime.ListContainerStats(cri.ListContainerStatsRequest(), timeout=self._timeout)
+        return (await self._do("list_container_stats", call)).stats
+
+    async def image_fs_info(self) -> cri.ImageFsInfoResponse:
+        """The file systems that hold images."""
+        call = self.images.ImageFsInfo(cri.ImageFsInfoRequest(), timeout=self._timeout)
+        return await self._do("image_fs_info", call)
+
+
 class MeasuredNode:
     """Measures anew each time it is asked; nodefs is the file system that holds `root_dir`."""
 
-    def __init__(self, client: CriClient, machine: OsMachine, root_dir: str) -> None:
+    def __init__(self, client: StatsClient, machine: OsMachine, root_dir: str) -> None:
         self._client = client
         self._machine = machine
         self._root_dir = root_dir
