@@ -94,7 +94,7 @@ class ContainersDecide(StatusManager):
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         if status.reason and status.containerStatuses:
-            status = structs.replace(status, phase=pod_phase(pod, status, self.behaviour))
+            status = structs.replace(status, phase=pod_phase(pod, status, self.behaviour, terminating=False))
         super().set_pod_status(pod, status)
 
 

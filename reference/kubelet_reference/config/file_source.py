@@ -67,7 +67,6 @@ class FileSource:
             # A single manifest that turned bad leaves its pod in force, a folder we cannot list all of them.
             _LOG.error("%s: %s", self._path, error)
             return
-        self._read = {path: read for path, read in self._read.items() if path in self._pods}
         self._send()
 
     def _list_folder(self) -> dict[str, Pod]:

@@ -37,7 +37,7 @@ class TerminationMessages:
     def _file(self, status: cri.ContainerStatus) -> str:
         path = status.annotations.get(names.TERMINATION_MESSAGE_PATH)
         host_path = next((mount.host_path for mount in status.mounts if mount.container_path == path), None)
-        if not path or host_path is None:
+        if host_path is None:
             return ""
         if not is_below(host_path, self._pods):
             return f"Error on reading termination log {host_path}: it is not below {self._pods}"

@@ -95,11 +95,12 @@ def shown(state: ContainerState | None, before: ContainerStatus | None) -> Shown
 
 
 def _said(before: ContainerStatus | None) -> Before:
-    if before is None or before.state is None:
+    if before is None:
         return Before.NOTHING
-    if before.state.terminated is not None:
+    state = before.state or State()
+    if state.terminated is not None:
         return Before.TERMINATED
-    return Before.WAITING if before.state.running is None else Before.RUNNING
+    return Before.WAITING if state.running is None else Before.RUNNING
 
 
 STATUS_UNKNOWN = "ContainerStatusUnknown"
@@ -227,7 +228,7 @@ class ContainerStatusRules:
     ) -> ContainerStatus:
         """Nothing is there: the container waits to be created, unless it had ended (CSTAT-01)."""
         waits, says = _to_be_created(pod, container), shown(None, before)
-        if before is None or says is Shown.NEW:
+        if before is None:
             return waits
         if says is Shown.AS_BEFORE:
             return before

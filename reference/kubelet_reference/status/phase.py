@@ -70,7 +70,7 @@ PHASES = Table[Counts, Row[Counts, str]](
 )
 
 
-def pod_phase(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False) -> str:
+def pod_phase(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool) -> str:
     """The phase that the container statuses in `status` amount to.
 
     `terminating` says that this is the pod's last status: from 1.27 on it becomes Succeeded or Failed by
@@ -80,7 +80,7 @@ def pod_phase(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating:
     return PHASES.row(count(pod, status, behaviour, final=final)).then
 
 
-def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool = False) -> Counts:
+def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool) -> Counts:
     """What each init and app container of the spec counts as."""
     inits = {one.name: one for one in status.initContainerStatuses or ()}
     apps = {one.name: one for one in status.containerStatuses or ()}

@@ -33,9 +33,7 @@ class Ending:
 class PhaseOf(Protocol):
     """As `phase.pod_phase`."""
 
-    def __call__(
-        self, pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
-    ) -> str:
+    def __call__(self, pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool) -> str:
         """The pod's phase."""
         ...
 
@@ -109,7 +107,7 @@ class StatusContext:
 
 
 def generate_pod_status(
-    context: StatusContext, pod: Pod, records: PodRecords, *, stored: PodStatus | None, terminal: bool = False
+    context: StatusContext, pod: Pod, records: PodRecords, *, stored: PodStatus | None, terminal: bool
 ) -> PodStatus:
     """The status that a sync publishes, computed before it acts (SYNC-01).
 

@@ -117,4 +117,4 @@ def test_ephemeral_containers_do_not_count() -> None:
     pod = a_pod(policy="Never", ephemeral=("dbg",), status=status)
     assert pod.status is not None
 
-    assert pod_phase(pod, pod.status, NEW) == "Succeeded"
+    assert pod_phase(pod, pod.status, NEW, terminating=False) == "Succeeded"

@@ -11,9 +11,10 @@ from kubelet_conformance.trace.format.labels import Annotation
 
 _FALLS_BACK = "FallbackToLogsOnError"
 _CANNOT_RUN = "ContainerCannotRun"
-_CHARS_JUDGED = 1000
+_CHARS_JUDGED = 2048
 """Longer messages are cut, by the kubelet and once more for the whole pod."""
-_LINES_JUDGED = 80
+_LINES, _CHARS = 80, 2048
+"""So much of the end of a log stands in for a message."""
 _HEAD_OF_LINE = 3
 """Time, stream and tag come before the text of a line in a log."""
 
@@ -24,9 +25,10 @@ def _log_text(m: Moment, container: Container) -> str | None:
     if sandbox is None or sandbox.config is None or config is None:
         return None
     log = files(m).texts.get(f"{sandbox.config.log_directory}/{config.log_path}")
-    if log is None or log.count("\n") > _LINES_JUDGED:
+    if log is None:
         return None
-    return "".join(line.split(" ", _HEAD_OF_LINE)[-1] for line in log.splitlines(keepends=True))
+    lines = log.splitlines(keepends=True)[-_LINES:]
+    return "".join(line.split(" ", _HEAD_OF_LINE)[-1] for line in lines)[-_CHARS:]
 
 
 def _expected(m: Moment, container: Container) -> str | None:
@@ -59,8 +61,8 @@ def _ends(m: Moment) -> Iterator[Terminated]:
 def last_words_are_those_of_the_container(m: Moment) -> Iterator[Finding]:
     """The terminated state of a container has the message that it wrote to its message file.
 
-    If that is empty and the policy says so the end of its log stands in after a failure. The runtime's own
-    message comes before, with a colon.
+    If that is empty and the policy says so the end of its log stands in after a failure: 80 lines of it and
+    2048 bytes at most. The runtime's own message comes before, with a colon.
     """
     for ended in _ends(m) if files(m).texts else ():
         container = record_with(m, ended.runtime_id)

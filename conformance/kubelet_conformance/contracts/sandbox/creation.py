@@ -30,7 +30,7 @@ from kubelet_conformance.contracts.facts.pod import (
 )
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
-from kubelet_conformance.trace.format.records import PodChange
+from kubelet_conformance.trace.format.records import Event, PodChange
 
 _VANISHED_REMEMBERED = 1_000
 
@@ -312,3 +312,34 @@ def failed_sandbox_is_retried(m: Moment) -> Findings:
         unless=TERMINATION_ASKED.either(sandboxes.FINISHED, call("PullImage", "CreateContainer")),
         text="RunPodSandbox is tried again",
     )
+
+
+class _Refusal(Note):
+    """The error with which the runtime has just refused to run a sandbox of the pod, as gRPC prints it."""
+
+    text: str = ""
+    t: float = 0.0
+
+
+@observer(on=call("RunPodSandbox"))
+def _sandbox_is_tried(_: Moment, pod: Pod) -> None:
+    pod.note(_Refusal).text = ""
+
+
+@observer(on=failed("RunPodSandbox"))
+def _sandbox_is_refused(m: Moment, pod: Pod) -> None:
+    refusal, error = pod.note(_Refusal), m.reply.error
+    if error is not None and error.message and not m.header.redacted:
+        code = "".join(word.capitalize() for word in error.code.split("_"))
+        code = code.replace("Cancelled", "Canceled")
+        refusal.text, refusal.t = f"rpc error: code = {code} desc = {error.message}", m.t
+
+
+@failed_sandbox_is_retried.clause("text", on=event("FailedCreatePodSandBox"))
+def event_has_the_error_of_the_runtime(m: Moment, pod: Pod, event: Event) -> Findings:
+    """The event of the failure has the runtime's error with its code."""
+    refusal = pod.note(_Refusal)
+    text, refusal.text = refusal.text, ""
+    if not text or m.t - refusal.t > REACTION:
+        return None
+    return KEPT if text in event.message else broken(f"the event says {event.message!r}, expected {text!r}")

@@ -117,6 +117,16 @@ async def test_pods_are_asked_for_once_the_node_is_known(node: Node) -> None:
     await web.until_running("c1", within=45)
 
 
+@witness("CONFIG-11")
+async def test_pods_are_asked_for_though_there_is_no_node(node: Node) -> None:
+    """That there is no object of the node is an answer too: the pods of the API server are run."""
+    await node.kubelet.kill()
+    with node.without_node_object():
+        web = node.want(pod())
+        await node.kubelet.start()
+        await web.until_started("c1")
+
+
 @witness("CONFIG-12", "LOOP-01", "LOOP-20")
 async def test_outage_of_the_api_server_costs_no_pod(node: Node) -> None:
     """While the API server is away its pods are kept and looked after, and manifests go on being read."""
@@ -161,6 +171,18 @@ async def test_url_may_hold_one_pod_or_many(node: Node) -> None:
     bare = {name: part for name, part in pod(name="bare").items() if name not in {"apiVersion", "kind"}}
     node.manifests.serve(200, json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [bare]}))
     await node.static("bare", source="http").until_running("c1", contract="CONFIG-14")
+
+
+@witness("EVENTS-01", static_pod_url=MANIFEST_URL)
+async def test_pod_that_is_listed_twice_is_run_once(node: Node) -> None:
+    """Of two pods with one name in a list at the URL the first is run, and an event reports the other."""
+    first, _ = node.serve(pod(name="twice"), pod(name="twice"))
+    await first.until_running("c1", contract="CONFIG-14")
+    await node.expect(
+        "the second one is refused",
+        lambda: [] if node.events("FailedValidation") else ["no event says so"],
+        "EVENTS-01",
+    )
 
 
 @witness("CONFIG-15")

@@ -189,6 +189,16 @@ async def test_failed_sandbox_is_tried_again(node: Node) -> None:
         await web.until_running("c1")
 
 
+@witness("SANDBOX-10", undisturbed="a fault of its own comes at a call that it counts")
+async def test_errors_of_sandboxes_are_reported(node: Node) -> None:
+    """The event of a sandbox that could not be run has the runtime's error, whatever its code."""
+    for code in ("CANCELLED", "RESOURCE_EXHAUSTED", "NOT_FOUND"):
+        with node.fault("RunPodSandbox", code=code, message="there is no room", times=1):
+            web = node.want(pod(name=code.replace("_", "-").lower()))
+            await web.until_event("FailedCreatePodSandBox")
+            await web.until_running("c1")
+
+
 @witness("SANDBOX-02", "SANDBOX-04", "SANDBOX-09")
 async def test_sandbox_without_address_is_replaced(node: Node) -> None:
     """A sandbox that should have an address and has none is replaced; the host's network gives none."""

@@ -77,6 +77,23 @@ async def test_termination_message_is_reported(node: Node) -> None:
     await job.until_phase("Failed")
 
 
+@witness("START-11")
+async def test_end_of_a_log_is_a_termination_message(node: Node) -> None:
+    """The end of a container's log is its message only after a failure that left no other."""
+    texts = {
+        "many-lines": f"exit 1 1 {' '.join(['say=a'] * 84)}",
+        "long-line": f"exit 1 1 say={'b' * 2100}",
+        "no-failure": "exit 0 1 say=fine",
+        "own-words": "exit 1 1 message=goodbye say=sorry",
+    }
+    for name, command in texts.items():
+        one = container("c1", command, terminationMessagePolicy="FallbackToLogsOnError")
+        job = node.want(pod(one, name=name, restart="Never"))
+        await job.until_ended("c1")
+    job = node.want(pod(container("c1", "exit 1 1 say=sorry"), name="of-a-file", restart="Never"))
+    await job.until_phase("Failed")
+
+
 @witness("START-06")
 async def test_what_is_needed_is_kept_at_the_runtime(node: Node) -> None:
     """A kubelet that never saw a pod stops it with its grace and its hook, which its containers remember."""
