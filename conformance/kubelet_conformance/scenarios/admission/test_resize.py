@@ -44,6 +44,19 @@ async def test_container_is_resized_behind_the_gate(node: Node) -> None:
     await node.wait(10)
 
 
+@witness("COND-09", kubernetes=SINCE)
+async def test_resize_is_reported_until_it_is_done(node: Node) -> None:
+    """While the runtime takes its time a condition says that the resize is under way, and then no more."""
+    web = await node.run(sized())
+    await node.wait(5)
+    with node.slow("UpdateContainerResources", 8, times=1):
+        web.resize(c1=given(cpu="1"))
+        await web.until_condition("PodResizeInProgress", contract="COND-09", within=7)
+    await web.until(
+        lambda: not web.condition("PodResizeInProgress"), "the resize is done", contract="COND-09", within=30
+    )
+
+
 @witness("RESIZE-03", kubernetes=SINCE)
 async def test_container_is_made_anew_for_its_policy(node: Node) -> None:
     """A container that cannot get memory as it runs is stopped and made again; CPU it gets as it runs."""

@@ -51,7 +51,7 @@ _OF_POD: Fields = {
     # The node's name comes behind it: "a-" is the beginning of a name that is allowed.
     "metadata.name": ((), (None, "", *(each for each in _BAD_NAMES if each != "a-"))),
     "metadata.namespace": ((), (_LONG + "a", "Upper", "a.b")),
-    "metadata.generateName": (("a-", f"{_LONG}.b", ""), ("Upper", "a..b")),
+    "metadata.generateName": (("a-", f"{_LONG}.b", _LONGEST, ""), ("Upper", "a..b", f"{_LONGEST}a")),
     "metadata.generation": ((0,), (-1, "1", 0.5, True)),
     "metadata.creationTimestamp": (("2030-01-31T12:00:00Z",), ("soon", "2030-01-31T12:00:00", 5)),
     "metadata.labels": (
@@ -79,7 +79,7 @@ _OF_POD: Fields = {
     "spec.hostname": ((_LONG, ""), _BAD_LABELS),
     "spec.subdomain": ((_LONG, ""), _BAD_LABELS),
     "spec.serviceAccountName": (("",), _BAD_NAMES),
-    "spec.priorityClassName": (("a.b", ""), _BAD_NAMES),
+    "spec.priorityClassName": (("a.b", _LONGEST, ""), _BAD_NAMES),
     "spec.runtimeClassName": ((), ("", *_BAD_NAMES)),
     "spec.dnsConfig": (
         (
@@ -221,6 +221,7 @@ _OF_CONTAINER: Fields = {
             {"name": "_", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "A", "value": "", "valueFrom": {"configMapKeyRef": {**_REFERENCE, "key": "a-B_c.d"}}},
             {"name": "A", "valueFrom": {"secretKeyRef": {**_REFERENCE, "key": ".a"}}},
+            {"name": "A", "valueFrom": {"secretKeyRef": {**_REFERENCE, "key": _LONGEST}}},
             {"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
             {"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "requests.hugepages-2Mi"}}},
         ),
@@ -235,7 +236,7 @@ _OF_CONTAINER: Fields = {
             *(
                 {"name": "A", "valueFrom": {kind: {**_REFERENCE, "key": key}}}
                 for kind in ("configMapKeyRef", "secretKeyRef")
-                for key in ("", "a b", "..a")
+                for key in ("", "a b", "..a", f"{_LONGEST}a")
             ),
             *(
                 {"name": "A", "valueFrom": {kind: {"name": name, "key": "a", "optional": True}}}
