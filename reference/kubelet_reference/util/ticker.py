@@ -28,7 +28,7 @@ class Ticker:
 
     async def next(self) -> bool:
         """Wait for the next tick or trigger; returns whether it was a trigger."""
-        if not self._triggered:
+        if not self._triggered and self._due > self._loop.time():
             await self._sleep()
         if self._triggered:
             self._triggered = False

@@ -143,3 +143,14 @@ def test_unknown_sandbox_counts_as_stopped(s: TraceBuilder, *, right: bool) -> N
     s.sandbox_died(sandbox)
     s.stop_sandbox(sandbox, error="NOT_FOUND" if right else "INTERNAL")
     s.run_sandbox(web, attempt=1)
+
+
+@detects("SANDBOX-10")
+def test_event_has_the_error(s: TraceBuilder, *, right: bool) -> None:
+    """SANDBOX-10 breaks when the event of a sandbox that could not be run has another error than the call."""
+    web = s.pod()
+    s.run_sandbox(web, error="CANCELLED")
+    code = "Canceled" if right else "Unknown"
+    message = f"Failed to create pod sandbox: rpc error: code = {code} desc = injected"
+    s.record("event", uid=web.uid, type="Warning", reason="FailedCreatePodSandBox", message=message)
+    s.wait(12).run_sandbox(web)
