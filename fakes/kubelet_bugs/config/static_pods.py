@@ -61,8 +61,7 @@ class NoHash(FileSource):
 
     def make(self, manifest: Pod, path: str) -> Pod:
         made = super().make(manifest, path)
-        kept = {name: value for name, value in pods.annotations(made).items() if name != names.CONFIG_HASH}
-        return _changed(made, annotations=kept)
+        return _changed(made, annotations={**pods.annotations(made), names.CONFIG_HASH: ""})
 
 
 @bug("MUT-STATIC-04", breaks="STATIC-04")

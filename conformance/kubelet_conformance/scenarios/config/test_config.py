@@ -117,7 +117,7 @@ async def test_pods_are_asked_for_once_the_node_is_known(node: Node) -> None:
     await web.until_running("c1", within=45)
 
 
-@witness("CONFIG-11")
+@witness("SANDBOX-01")
 async def test_pods_are_asked_for_though_there_is_no_node(node: Node) -> None:
     """That there is no object of the node is an answer too: the pods of the API server are run."""
     await node.kubelet.kill()
