@@ -1,4 +1,4 @@
-"""Which scenario runs which lines of the reference, and so which a mutant is played in."""
+"""Which play runs which lines of the reference, and so which a mutant is played in."""
 
 import ast
 import re
@@ -12,25 +12,32 @@ from time import process_time
 import coverage
 import msgspec
 from changed_code import import_all
-from mutant_play import play
 from mutant_sample import PACKAGE, Mutant, files, folder, read
+from plays import Play, perform_play, plays_of
 
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+
+_OTHERS_MAX = 40
+"""A line that nearly every play runs is played as other versions, and with faults, only so many times."""
 
 
 class Covered(msgspec.Struct, frozen=True):
-    """What scenarios have run.
+    """What plays have run.
 
     Attributes:
         tree: the digest of the code that was run.
-        seconds: the time that the processor needs for each scenario, with its judging.
-        groups: sets of scenarios: many lines are run by the same ones.
+        plays: all plays by name, the scenarios as they are first.
+        seconds: the time that the processor needs for each, with its judging.
+        groups: sets of plays: many lines are run by the same ones.
         lines: the group by file of the package and line; functions' bodies only. A line is known by its
             function and its text, so that it is found again where others have changed.
         imported: the functions that importing the reference runs, as file and name.
     """
 
     tree: str
+    plays: dict[str, Play]
     seconds: dict[str, float]
     groups: list[list[str]]
     lines: dict[str, dict[str, int]]
@@ -41,10 +48,14 @@ class Covered(msgspec.Struct, frozen=True):
         owners = [mutant.owner, *(mutant.owner[:end] for end, sign in enumerate(mutant.owner) if sign == ".")]
         return not mutant.in_function or any(f"{mutant.file} {owner}" in self.imported for owner in owners)
 
-    def scenarios(self, mutant: Mutant) -> list[str]:
-        """The scenarios that run what a mutant changes, the shortest first."""
+    def played_in(self, mutant: Mutant) -> list[Play]:
+        """The plays that run what a mutant changes, scenarios as they are first, short before long."""
         found = self._of_line(mutant) if mutant.in_function else self._of_names(mutant)
-        return sorted(found, key=lambda each: (self.seconds[each], each))
+        ordered = [self.plays[name] for name in sorted(found, key=lambda each: (self.seconds[each], each))]
+        versions = [each for each in ordered if each.version]
+        faults = [each for each in ordered if each.blow]
+        as_it_is = [each for each in ordered if not each.version and not each.blow]
+        return [*as_it_is, *versions[:_OTHERS_MAX], *faults[:_OTHERS_MAX]]
 
     def _of_line(self, mutant: Mutant) -> set[str]:
         lines = self.lines.get(mutant.file, {})
@@ -74,18 +85,20 @@ class _Part:
 
 def covered(path: Path, tree: str, workers: int, *, keep: bool) -> Covered:
     """What is kept at `path`, if it is of this code or is to be kept, else recorded anew."""
+    before = Covered(tree, {}, {}, [], {}, [])
     if path.is_file():
         kept = msgspec.json.decode(path.read_bytes(), type=Covered)
-        if keep or kept.tree == tree:
-            missing = [name for name in every_scenario() if name not in kept.seconds]
-            return _recorded(missing, kept, path, workers) if missing else kept
-    return _recorded(list(every_scenario()), Covered(tree, {}, [], {}, []), path, workers)
+        before = kept if keep or kept.tree == tree else before
+    missing = [name for name in every_scenario() if name not in before.plays]
+    return _recorded(missing, before, path, workers) if missing else before
 
 
-def _recorded(names: Sequence[str], before: Covered, path: Path, workers: int) -> Covered:
-    """The same with these scenarios, which are played here."""
-    with get_context("fork").Pool(workers) as pool:
-        parts = pool.map(_record, [names[number::workers] for number in range(workers)], chunksize=1)
+def _recorded(scenarios: Sequence[str], before: Covered, path: Path, workers: int) -> Covered:
+    """The same with all plays of these scenarios, which are played here."""
+    with get_context("fork").Pool(workers, maxtasksperchild=1) as pool:
+        plays = {str(play): play for play in pool.apply(_plays_of, (scenarios,))}
+        shares = [list(plays.values())[number::workers] for number in range(workers)]
+        parts = pool.map(_record, shares, chunksize=1)
     seconds = dict(before.seconds)
     lines = {
         file: {key: set(before.groups[group]) for key, group in found.items()}
@@ -94,16 +107,21 @@ def _recorded(names: Sequence[str], before: Covered, path: Path, workers: int) -
     for part in parts:
         seconds.update(part.seconds)
         for file, found in part.lines.items():
-            for key, scenarios in found.items():
-                lines.setdefault(file, {}).setdefault(key, set()).update(scenarios)
+            for key, names in found.items():
+                lines.setdefault(file, {}).setdefault(key, set()).update(names)
     imported = sorted({*before.imported, *(each for part in parts for each in part.imported)})
-    result = Covered(before.tree, seconds, *_grouped(lines), imported)
+    result = Covered(before.tree, {**before.plays, **plays}, seconds, *_grouped(lines), imported)
     path.write_bytes(msgspec.json.encode(result))
     return result
 
 
+def _plays_of(scenarios: Sequence[str]) -> list[Play]:
+    """In a process of its own: this one has not imported the reference."""
+    return list(plays_of(scenarios, open_stage(Choice())))
+
+
 def _grouped(lines: dict[str, dict[str, set[str]]]) -> tuple[list[list[str]], dict[str, dict[str, int]]]:
-    """Each set of scenarios once, and which of them belongs to each line."""
+    """Each set of plays once, and which of them belongs to each line."""
     numbers: dict[tuple[str, ...], int] = {}
     by_line = {
         file: {key: numbers.setdefault(tuple(sorted(each)), len(numbers)) for key, each in found.items()}
@@ -174,19 +192,21 @@ def _own(node: ast.AST, owner: str, owners: list[str]) -> None:
             _own(child, owner, owners)
 
 
-def _record(names: Sequence[str]) -> _Part:
-    """Play scenarios in this process, which has not imported the reference yet.
+def _record(plays: Sequence[Play]) -> _Part:
+    """Make these in this process, which has not imported the reference yet.
 
     What is run at the import belongs to none of them.
     """
     watch = coverage.Coverage(data_file=None, source_pkgs=[PACKAGE], config_file=False, messages=False)
     watch.start()
     import_all()
+    stage = open_stage(Choice())
     seconds: dict[str, float] = {}
-    for name in names:
+    for play in plays:
+        name = str(play)
         watch.switch_context(name)
         began = process_time()
-        broken = play(name).broken
+        broken = perform_play(play, stage).broken
         seconds[name] = round(process_time() - began, 3)
         if broken:
             raise RuntimeError(f"{name} breaks {', '.join(broken)} on the reference as it is")
@@ -200,14 +220,14 @@ def _lines(data: coverage.CoverageData) -> dict[str, dict[str, list[str]]]:
     for file in files():
         keys, lines = keys_of(file), found.setdefault(file, {})
         for line, contexts in data.contexts_by_lineno(str(folder() / file)).items():
-            scenarios = [each for each in contexts if each]
-            if scenarios:
-                lines.setdefault(keys[line], []).extend(scenarios)
+            names = [each for each in contexts if each]
+            if names:
+                lines.setdefault(keys[line], []).extend(names)
     return found
 
 
 def _imported(data: coverage.CoverageData) -> set[str]:
-    """The functions in whose bodies a line was run outside of all scenarios."""
+    """The functions in whose bodies a line was run outside of all plays."""
     found: set[str] = set()
     for file in files():
         owners, by_line = owners_of(file), data.contexts_by_lineno(str(folder() / file))

@@ -1,9 +1,10 @@
 """Do the scenarios catch what may go wrong in a kubelet? Play random mutants of the reference.
 
 A mutant is the reference with one change of its code. It is caught if a contract is broken in one of the
-scenarios that run the changed code; a test of our own, a wait that times out and an error of the suite do not
-count. What cannot be imported is drawn anew. Results are kept in a folder: the same command goes on where it
-was interrupted, and after a change of the code plays each mutant first where it was caught last.
+plays that run the changed code: scenarios, scenarios as other versions, and a part of the fault sweep. A test
+of our own, a wait that times out and an error of the suite do not count. What cannot be imported is drawn
+anew. Results are kept in a folder: the same command goes on where it was interrupted, and after a change of
+the code plays each mutant first where it was caught last.
 
 Ends with 1 where fewer than 90 % are caught.
 """
@@ -26,6 +27,7 @@ from changed_code import functions, import_all
 from covering import Covered, covered
 from mutant_play import Result, play_mutant
 from mutant_sample import Mutant, drawn
+from plays import Play
 
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
@@ -111,9 +113,9 @@ class Store:
         return kept.result if is_valid else None
 
     def hint(self, mutant: Mutant) -> str:
-        """The scenario that caught it last, if one did."""
+        """The play that caught it last, if one did."""
         kept = self._kept.get(mutant.key)
-        return kept.result.scenario if kept is not None else ""
+        return kept.result.play if kept is not None else ""
 
     def keep(self, mutant: Mutant, result: Result) -> None:
         """Keep a result."""
@@ -158,21 +160,22 @@ def played(mutants: Sequence[Mutant], lines: Covered, store: Store, workers: int
                 yield mutant, result
 
 
-def order(mutant: Mutant, lines: Covered, store: Store) -> list[tuple[str, str]]:
-    """The scenarios of a mutant, first the one that has caught it before, each as what it is meant for.
+def order(mutant: Mutant, lines: Covered, store: Store) -> list[Play]:
+    """What a mutant is played in, first the play that has caught it before.
 
-    Where the changed line says since which version something holds, they are then played as the versions
-    around that one.
+    Where the changed line says since which version something holds, the scenarios are then played as the
+    versions around that one.
     """
-    scenarios, hint = lines.scenarios(mutant), store.hint(mutant)
-    if hint in lines.seconds:
-        scenarios = [hint, *(each for each in scenarios if each != hint)]
+    plays, hint = lines.played_in(mutant), store.hint(mutant)
+    if hint in lines.plays:
+        plays = [lines.plays[hint], *(each for each in plays if str(each) != hint)]
     minors = map(int, _MINOR.findall(mutant.text)) if mutant.file == _OF_VERSIONS else ()
     versions = dict.fromkeys(f"1.{minor + more}" for minor in minors for more in (0, -1, 1))
+    scenarios = dict.fromkeys(each.scenario for each in plays)
     meant = {name: scenario_of(every_scenario()[name]) for name in scenarios}
     return [
-        *((name, "") for name in scenarios),
-        *((name, each) for each in versions for name in scenarios if meant[name].is_meant_for(each)),
+        *plays,
+        *(Play(name, each) for each in versions for name in scenarios if meant[name].is_meant_for(each)),
     ]
 
 
@@ -184,7 +187,7 @@ def shown(done: Iterator[Done]) -> Iterator[Done]:
         said = " ".join((*result.broken[:3], result.unmet))
         print(
             f"{number}: {counts['caught']} caught; {mutant.key}: {result.outcome} {said} "
-            f"({result.played} scenarios, {result.seconds:.1f} s)",
+            f"({result.played} plays, {result.seconds:.1f} s)",
             file=sys.stderr,
             flush=True,
         )
@@ -212,7 +215,7 @@ def _row(name: str, results: Sequence[Result]) -> str:
 
 def print_survivors(done: Sequence[Done]) -> None:
     """The mutants that were not caught, as Markdown."""
-    print("\n| survivor | in | change | scenarios |\n|---|---|---|---|")
+    print("\n| survivor | in | change | plays |\n|---|---|---|---|")
     for mutant, result in sorted(done, key=lambda each: (each[0].file, each[0].line)):
         if result.outcome != "caught":
             noted = result.outcome if result.outcome != "survived" else "not settled" if result.unmet else ""

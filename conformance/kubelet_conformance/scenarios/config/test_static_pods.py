@@ -65,6 +65,13 @@ async def test_hidden_files_are_ignored(node: Node) -> None:
     await node.wait(25)
 
 
+@witness("STATIC-01", "STATIC-26")
+async def test_name_may_end_in_a_dash(node: Node) -> None:
+    """The node's name comes behind that of the manifest, and the whole of them is a name that is allowed."""
+    web = node.want_static(pod(name="web-"), file="web.yaml")
+    await web.until_phase("Running", contract="STATIC-26")
+
+
 @witness("STATIC-07")
 async def test_manifest_that_turns_bad_ends_its_pod_at_the_next_listing(node: Node) -> None:
     """A manifest that turned bad leaves its pod alone until all are listed again; others go on."""

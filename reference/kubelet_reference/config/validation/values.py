@@ -58,7 +58,8 @@ _RESTART_POLICY = one_of("Always", "OnFailure", "Never")
 _PROFILE = optional(one_of("Unconfined", "RuntimeDefault", "Localhost"))
 
 VALUES: Mapping[tuple[type[Struct], str], Check] = {
-    (meta_v1.ObjectMeta, "name"): DNS_SUBDOMAIN,
+    # The name of the node follows.
+    (meta_v1.ObjectMeta, "name"): NAME_BEGIN,
     (meta_v1.ObjectMeta, "generateName"): optional(NAME_BEGIN),
     (meta_v1.ObjectMeta, "namespace"): DNS_LABEL,
     (meta_v1.ObjectMeta, "generation"): NOT_NEGATIVE,
