@@ -340,7 +340,7 @@ class OldServersAreFine(NetworkProbes):
 class NeverServesAgain(NetworkProbes):
     """A server that has not served once is not asked whether it serves now."""
 
-    def __init__(self, network: PodNetwork | None, minor: int) -> None:
+    def __init__(self, network: PodNetwork, minor: int) -> None:
         super().__init__(network, minor)
         self._bad: dict[tuple[str, str], Answer] = {}
 

@@ -16,6 +16,7 @@ from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.server.host.pod_network import RealPodNetwork
 from kubelet_reference.util.clock import LoopClock, SeededRandom
 from kubelet_reference.util.ports import FetchError, ImageService, PodEvent, Ports, RuntimeService
 from kubelet_reference.util.settings import Settings
@@ -113,6 +114,8 @@ class BareNode:
             events=self,
             disk=self._disk,
             url=MemoryUrl(FetchError),
+            http=RealPodNetwork(),
+            network=RealPodNetwork(),
         )
         settings = Settings(node_name=NODE, **cast("Any", ROOM))
         self._task = asyncio.create_task(Kubelet(ports, settings, Behaviour.of(), Parts()).run())

@@ -15,12 +15,14 @@ from kubelet_fakes.api.connection import Answer
 from kubelet_fakes.api_server import ApiServer
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
+from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.server.api_client.api_link import linked
 from kubelet_reference.server.api_client.kubeconfig import read_kubeconfig
 from kubelet_reference.server.api_client.node_object import NodeFacts
+from kubelet_reference.server.host.pod_network import RealPodNetwork
 from kubelet_reference.util.clock import LoopClock
-from kubelet_reference.util.ports import PodEvent, Ports
+from kubelet_reference.util.ports import FetchError, PodEvent, Ports
 from kubelet_reference.util.settings import Settings
 
 Json = dict[str, Any]
@@ -109,6 +111,9 @@ class ApiNode:
                 runtime,
                 link.events,
                 self.disk,
+                MemoryUrl(FetchError),
+                RealPodNetwork(),
+                RealPodNetwork(),
                 api=link.server,
                 tokens=link.tokens,
             )

@@ -13,10 +13,12 @@ from kubelet_fakes.api import ApiCore
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
+from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.server.host.pod_network import RealPodNetwork
 from kubelet_reference.util.clock import LoopClock
-from kubelet_reference.util.ports import PodEvent, Ports
+from kubelet_reference.util.ports import FetchError, PodEvent, Ports
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 
@@ -91,6 +93,9 @@ class World:
             images=runtime,
             events=self,
             disk=self.disk,
+            url=MemoryUrl(FetchError),
+            http=RealPodNetwork(),
+            network=RealPodNetwork(),
             api=self._kubelet_api,
             stats=self.stats,
         )

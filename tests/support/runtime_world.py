@@ -21,6 +21,7 @@ from kubelet_reference.cri.client import CriClient
 from kubelet_reference.kuberuntime.components import RuntimeDeps, RuntimeParts, build_runtime_side
 from kubelet_reference.kuberuntime.pod_files import PodFiles
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.server.host.pod_network import RealPodNetwork
 from kubelet_reference.util.ports import ApiServer, HttpGet, NodeStats, PodEvent
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -125,7 +126,7 @@ class RuntimeWorld:
         deps = RuntimeDeps(
             disk=self.disk,
             api=api,
-            http=http,
+            http=http or RealPodNetwork(),
             liveness=self.probes.get,
             startup=self.startup.get,
             is_ending=lambda uid: uid in self.ending,

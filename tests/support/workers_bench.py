@@ -12,6 +12,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from kubelet_fakes.clock import run
 from kubelet_reference.api import names, pods
 from kubelet_reference.api.events import Recorder
+from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
@@ -160,7 +161,7 @@ class Bench:
         self.workers = cls(
             cast("PodSyncer", self.syncer),
             cast("PodCache", self.cache),
-            WorkerTools(self.clock, self.queue, self.recorder, group.create_task),
+            WorkerTools(self.clock, self.queue, self.recorder, group.create_task, Metrics()),
             WorkerRules(table or worker_table(behaviour), Timing(FixedRandom(), 60), behaviour),
         )
 

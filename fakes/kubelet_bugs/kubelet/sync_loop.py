@@ -124,7 +124,7 @@ class KillsFirst(Housekeeping):
     async def run_once(self) -> None:
         known = self.workers.sync_known_pods(self.manager.pods())
         self.kill_unknown(await self.list_running(), known)
-        await self.clock.sleep(0.01)
+        await self.statuses.clock.sleep(0.01)
         await super().run_once()
 
 

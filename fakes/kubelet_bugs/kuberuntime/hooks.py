@@ -74,7 +74,7 @@ class NeverFallsBack(Hooks):
 
     async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> int:
         try:
-            return await self._send(url, headers)
+            return await self.http.get(url, headers)
         except PlainAnswerError as error:
             raise FetchError(str(error)) from error
 

@@ -18,8 +18,6 @@ from kubelet_reference.status.status_manager import Kept, StatusManager
 from kubelet_reference.util.ports import ApiError, ApiServer
 from kubelet_reference.util.versions import Behaviour
 
-_NOT_FOUND = 404
-
 
 @bug("K8S-58711", breaks=("PHASE-05", "PHASE-11"), part="lasting_phase", aliases="K35")
 def phase_of_the_day(phase: str, *_earlier: str | None) -> str:
@@ -210,7 +208,7 @@ class Insists(StatusManager):
             try:
                 return await api.get_pod(pods.namespace(kept.pod), pods.name(kept.pod))
             except ApiError as error:
-                if error.code != _NOT_FOUND:
+                if not error.is_not_found:
                     raise
                 await self.clock.sleep(0.1)
         return live

@@ -88,12 +88,6 @@ class Metrics:
         self.pod_worker_duration = self._histogram(
             "kubelet_pod_worker_duration_seconds", "Duration of one sync of one pod", _OPERATION
         )
-        self.pod_worker_start_duration = self._histogram(
-            "kubelet_pod_worker_start_duration_seconds", "From seeing a pod to the start of its worker"
-        )
-        self.pod_start_duration = self._histogram(
-            "kubelet_pod_start_duration_seconds", "From seeing a pod to its running for the first time"
-        )
         self.working_pods = self._gauge(
             "kubelet_working_pods", "Pods that have a worker", "lifecycle", "config", "static"
         )

@@ -13,7 +13,6 @@ class Action(StrEnum):
     START_CONTAINER = "StartContainer"
     KILL_CONTAINER = "KillContainer"
     CREATE_SANDBOX = "CreatePodSandbox"
-    CONFIG_SANDBOX = "ConfigPodSandbox"
     KILL_SANDBOX = "KillPodSandbox"
     RESIZE = "ResizePodInPlace"
     REMOVE_CONTAINER = "RemoveContainer"
@@ -68,7 +67,7 @@ class ActionResult(msgspec.Struct, frozen=True):
 
 
 class SyncResult(msgspec.Struct, frozen=True):
-    """All actions of a sync, in order; `problem` is what ended the sync outside any of them."""
+    """What became of the actions of a sync, in order; `problem` is what ended it outside any of them."""
 
     results: tuple[ActionResult, ...] = ()
     problem: str = ""

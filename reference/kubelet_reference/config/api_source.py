@@ -12,7 +12,6 @@ from kubelet_reference.util.ports import ApiError, ApiServer, Clock, Random, Wat
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _NODE_CHECK_SECONDS = 1.0
-_NOT_FOUND = 404
 _RETRY_SECONDS = 0.8
 _LONGEST_RETRY_SECONDS = 30.0
 
@@ -53,7 +52,7 @@ class ApiSource:
             try:
                 await self._api.get_node(self._node_name)
             except ApiError as error:
-                if error.code == _NOT_FOUND:
+                if error.is_not_found:
                     return
                 await self._clock.sleep(_NODE_CHECK_SECONDS)
             else:

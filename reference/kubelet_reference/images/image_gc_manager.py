@@ -46,12 +46,10 @@ def bytes_to_free(disk: Amount, high: int, low: int) -> int:
 
 
 def removable(images: Iterable[KnownImage], now: float, minimum_age: float) -> list[KnownImage]:
-    """The images that may go at `now`, the one unused longest first."""
-    found = [one for one in images if not one.pinned and one.last_used < now]
-    return sorted(
-        (one for one in found if now - one.first_seen >= minimum_age),
-        key=lambda one: (one.last_used, one.first_seen),
-    )
+    """The images that may go, as they were seen at `now`, the one unused longest first."""
+    free = (one for one in images if not one.pinned and one.last_used < now)
+    old = [one for one in free if now - one.first_seen >= minimum_age]
+    return sorted(old, key=lambda one: (one.last_used, one.first_seen))
 
 
 class ImageGCManager:
@@ -76,15 +74,14 @@ class ImageGCManager:
     async def collect(self) -> None:
         """Collect once."""
         try:
-            await self.detect()
-            await self.free(await self.needed())
+            now = await self.detect()
+            await self.free(await self.needed(), now)
         except grpc.RpcError as error:
             _log.warning("image garbage collection failed: %s", wrapped_text(error))
 
     async def free_everything(self) -> None:
         """Remove whatever may go, as the disk has run full; raises the runtime's error."""
-        await self.detect()
-        await self.free(math.inf)
+        await self.free(math.inf, await self.detect())
 
     async def needed(self) -> int:
         """How many bytes have to go."""
@@ -94,12 +91,13 @@ class ImageGCManager:
             return 0
         return bytes_to_free(disk, settings.image_gc_high_threshold, settings.image_gc_low_threshold)
 
-    async def detect(self) -> None:
-        """Take down what is there, and what is in use."""
+    async def detect(self) -> float:
+        """Take down what is there, and what is in use; the time of that."""
         now = self._clock.monotonic()
         images = (await self._client.list_images()).images
         used = self.names_in_use((await self._client.list_containers()).containers)
         self._known = {image.id: self._seen(image, now, used) for image in images}
+        return now
 
     def names_in_use(self, containers: Iterable[cri.Container]) -> set[str]:
         """The names and ids of all images that some container was made from, be it dead or alive."""
@@ -116,20 +114,10 @@ class ImageGCManager:
             now if in_use else before.last_used if before else -math.inf,
         )
 
-    def candidates(self) -> list[KnownImage]:
-        """The images that may go now, in their order."""
-        now = self._clock.monotonic()
-        in_use = {one.id for one in self._known.values() if one.last_used == now}
-        free = (one for one in self._known.values() if one.id not in in_use)
-        return removable(free, now, self._settings.image_minimum_gc_age)
-
-    async def free(self, needed: float) -> None:
-        """Remove images until so many bytes are free."""
-        if needed <= 0:
-            return
-        for image in self.candidates():
-            await self._client.remove_image(image.id)
-            self._known.pop(image.id, None)
-            needed -= image.size
+    async def free(self, needed: float, now: float) -> None:
+        """Remove images as they were seen at `now`, until so many bytes are free."""
+        for image in removable(self._known.values(), now, self._settings.image_minimum_gc_age):
             if needed <= 0:
                 return
+            await self._client.remove_image(image.id)
+            needed -= image.size

@@ -86,7 +86,7 @@ class Assembly:
         arguments = clock, mux, settings, self.behaviour
         if settings.static_pod_path:
             self.sources[Source.FILE] = parts.file_source(ports.disk, *arguments)
-        if ports.url is not None and settings.static_pod_url:
+        if settings.static_pod_url:
             self.sources[Source.HTTP] = parts.http_source(ports.url, *arguments)
         if self._api is not None:
             source = parts.api_source(self._api, clock, ports.random, mux, settings.node_name)
@@ -99,7 +99,7 @@ class Assembly:
         """The sources that the mux waits for."""
         if self.settings.static_pod_path:
             yield Source.FILE
-        if self.ports.url is not None and self.settings.static_pod_url:
+        if self.settings.static_pod_url:
             yield Source.HTTP
         if self._api is not None:
             yield Source.API
@@ -200,7 +200,7 @@ class Assembly:
             allocate=self.allocations.resized,
         )
         self.queue = WorkQueue(ports.clock)
-        tools = WorkerTools(ports.clock, self.queue, self.recorder, self.spawn, self._observe_sync)
+        tools = WorkerTools(ports.clock, self.queue, self.recorder, self.spawn, self.metrics)
         timing = parts.timing(ports.random, self.settings.sync_frequency)
         table = parts.worker_table(self.behaviour)
         rules = WorkerRules(table, timing, self.behaviour, parts.effective_grace)
@@ -254,7 +254,6 @@ class Assembly:
             deadlines=self.deadlines,
             preemption=self.preemption,
             recorder=self.recorder,
-            clock=ports.clock,
             behaviour=behaviour,
             all_sources_seen=self.mux.all_seen,
             remove_dead_containers=self._remove_dead_containers,
@@ -268,7 +267,6 @@ class Assembly:
             mirrors=self.mirrors,
             volumes=self.volumes,
             disk=ports.disk,
-            clock=ports.clock,
             metrics=self.metrics,
             behaviour=behaviour,
             root_dir=self.settings.root_dir,
@@ -338,9 +336,6 @@ class Assembly:
         pod = self.allocations.applied(pod)
         stored = self.statuses.get(pod.metadata.uid or "") if pod.metadata else None
         return generate_pod_status(self._status_context, pod, records, stored=stored, terminal=terminal)
-
-    def _observe_sync(self, operation: str, seconds: float) -> None:
-        self.metrics.pod_worker_duration.labels(operation).observe(seconds)
 
     def _sandbox_ready(self, pod: Pod) -> None:
         if self.behaviour.network_ready_at_once:

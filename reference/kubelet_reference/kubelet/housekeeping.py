@@ -29,7 +29,7 @@ from kubelet_reference.pod_workers.sync_pod import ORPHAN_GRACE_SECONDS
 from kubelet_reference.pod_workers.worker import KillOptions, KnownPod, Update, UpdateKind
 from kubelet_reference.pod_workers.worker_table import State
 from kubelet_reference.status.status_manager import StatusManager
-from kubelet_reference.util.ports import Cgroups, Clock, Disk
+from kubelet_reference.util.ports import Cgroups, Disk
 from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.volumemanager import Volumes
 
@@ -54,7 +54,6 @@ class Housekeeping:
     mirrors: MirrorClient
     volumes: Volumes
     disk: Disk
-    clock: Clock
     metrics: Metrics
     behaviour: Behaviour
     root_dir: str
@@ -155,7 +154,7 @@ class Housekeeping:
             if uid in known or not self.may_restart(pod):
                 continue
             mirror = self.manager.mirror_of(pod)
-            self.dispatch(Update(UpdateKind.CREATE, pod, mirror, start_time=self.clock.monotonic()), known)
+            self.dispatch(Update(UpdateKind.CREATE, pod, mirror), known)
             self.metrics.restarted_pods.labels(str(pods.is_static(pod)).lower()).inc()
 
     def may_restart(self, pod: Pod) -> bool:

@@ -22,7 +22,6 @@ from kubelet_reference.pod_workers.worker import Update, UpdateKind
 from kubelet_reference.status import conditions
 from kubelet_reference.status.pod_status import observed_generation
 from kubelet_reference.status.status_manager import StatusManager
-from kubelet_reference.util.ports import Clock
 from kubelet_reference.util.versions import Behaviour
 
 EVICTED = "Evicted"
@@ -45,7 +44,6 @@ class PodHandlers:
     deadlines: Deadlines
     preemption: Preemption
     recorder: Recorder
-    clock: Clock
     behaviour: Behaviour
     all_sources_seen: Callable[[], bool]
     remove_dead_containers: Callable[[str], None]
@@ -179,7 +177,7 @@ class PodHandlers:
 
     def _dispatch(self, pod: Pod, kind: UpdateKind) -> None:
         mirror = self.manager.mirror_of(pod)
-        self.workers.update_pod(Update(kind, pod, mirror, start_time=self.clock.monotonic()))
+        self.workers.update_pod(Update(kind, pod, mirror))
 
 
 def _created(pod: Pod) -> datetime:

@@ -74,7 +74,7 @@ class RuntimeDeps:
 
     disk: Disk
     api: ApiServer | None
-    http: HttpGet | None
+    http: HttpGet
     liveness: Callable[[str], ProbeOutcome | None]
     startup: Callable[[str], ProbeOutcome | None]
     is_ending: Callable[[str], bool]

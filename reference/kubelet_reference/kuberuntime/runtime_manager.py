@@ -15,8 +15,8 @@ One sync of a pod goes through these steps in order:
 7. Start **app** containers, in the order of the spec.
 
 A failed kill (2, 3), a failed sandbox (4) or a failed init container (6) ends the sync (SYNC-05, SYNC-06). A
-failed ephemeral or app container or sidecar keeps no other from being tried (SYNC-04, SIDECAR-08). Every
-action has its result, and the sync has failed if one of them has (SYNC-23).
+failed ephemeral or app container or sidecar keeps no other from being tried (SYNC-04, SIDECAR-08). The sync
+has failed if one of its actions has (SYNC-23).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -199,16 +199,16 @@ class RuntimeManager:
 
     async def _new_sandbox(self, now: PodSync, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
         """Make a sandbox; its id, and the IPs for its containers (SYNC-12)."""
-        target = pod_text(now.pod)
         try:
             sandbox_id = await self.components.sandboxes.make(now.pod, config)
         except SandboxError as error:
-            failed = ActionResult(Action.CREATE_SANDBOX, target, Failure.CREATE_SANDBOX, str(error))
+            failed = ActionResult(
+                Action.CREATE_SANDBOX, pod_text(now.pod), Failure.CREATE_SANDBOX, str(error)
+            )
             now.results.append(failed)
             raise _SyncEndedError from error
         except PodTerminatingError as error:
             raise _SyncEndedError from error
-        now.results.append(ActionResult(Action.CREATE_SANDBOX, target))
         try:
             found = await self.components.sandboxes.ips(now.pod, sandbox_id)
         except SandboxError as error:

@@ -22,7 +22,6 @@ from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.ports import ApiError, ApiServer
 
 DEFAULT_HANDLER = ""
-_NOT_FOUND = 404
 
 
 class UnknownClassError(Exception):
@@ -46,7 +45,7 @@ class RuntimeClasses:
         try:
             self._handlers[name] = (await self._api.get_runtime_class(name)).handler
         except ApiError as error:
-            if error.code == _NOT_FOUND:
+            if error.is_not_found:
                 self._handlers.pop(name, None)
                 raise UnknownClassError(f'runtimeclass.node.k8s.io "{name}" not found') from error
             if name not in self._handlers:

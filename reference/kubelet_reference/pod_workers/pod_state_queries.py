@@ -43,29 +43,21 @@ class StaticNames:
         holder = self._holders.get(full_name)
         if holder is not None:
             return holder == uid
-        line = [one for one in self._waiting.get(full_name, []) if still_waits(one)]
+        self._waiting[full_name] = line = [one for one in self._waiting[full_name] if still_waits(one)]
         return line[0] == uid
 
     def take(self, full_name: str, uid: str) -> None:
         """Hold the name."""
         self._holders[full_name] = uid
-        self.leave(full_name, uid)
 
     def holder(self, full_name: str) -> str | None:
         """The UID that holds the name."""
         return self._holders.get(full_name)
 
-    def leave(self, full_name: str, uid: str) -> None:
-        """Leave the line."""
-        line = [one for one in self._waiting.pop(full_name, []) if one != uid]
-        if line:
-            self._waiting[full_name] = line
-
     def release(self, full_name: str, uid: str) -> None:
-        """Give the name up, if `uid` holds it, and leave the line."""
+        """Give the name up, if `uid` holds it."""
         if self._holders.get(full_name) == uid:
             del self._holders[full_name]
-        self.leave(full_name, uid)
 
 
 class PodStateQueries:

@@ -13,13 +13,7 @@ from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_state_queries import PodStateQueries, StaticNames
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import KnownPod, Update, UpdateKind, Waits, Worker
-from kubelet_reference.pod_workers.worker_rules import (
-    MINIMUM_SECONDS,
-    SYNC_ERRORS,
-    WorkerRules,
-    WorkerTools,
-    is_shorter,
-)
+from kubelet_reference.pod_workers.worker_rules import MINIMUM_SECONDS, SYNC_ERRORS, WorkerRules, WorkerTools
 from kubelet_reference.pod_workers.worker_table import Action, Event, Guard, State
 
 
@@ -37,7 +31,7 @@ class PodWorkers(PodStateQueries):
         self._queue = tools.queue
         self._recorder = tools.recorder
         self._spawn = tools.spawn
-        self._observe = tools.observe
+        self.metrics = tools.metrics
         self._table = rules.table
         self._timing = rules.timing
         self._behaviour = rules.behaviour
@@ -138,8 +132,6 @@ class PodWorkers(PodStateQueries):
                 return update is not None and update.pod is not None and pods.is_static(update.pod)
             case Guard.ENDED_BEFORE:
                 return update is not None and update.pod is not None and self._ended_before(update.pod)
-            case Guard.SHORTER:
-                return is_shorter(worker.grace, self._grace_of(worker, update))
             case Guard.NO_SPEC:
                 return worker.active is None or worker.active.pod is None
 
@@ -151,18 +143,12 @@ class PodWorkers(PodStateQueries):
 
     def _queue_update(self, worker: Worker, update: Update | None) -> None:
         if update is not None:
-            worker.pending = self._newer(worker.pending, update)
+            worker.pending = update
             self._wake(worker)
-
-    def _newer(self, pending: Update | None, update: Update) -> Update:
-        """Which of two updates the next sync gets: the newest, timed from the oldest (WORK-02)."""
-        if pending is None or pending.start_time in {None, update.start_time}:
-            return update
-        return replace(update, start_time=pending.start_time)
 
     def _queue_again(self, worker: Worker, _update: Update | None) -> None:
         if worker.pending is None and worker.active is not None:
-            worker.pending = replace(worker.active, kind=UpdateKind.SYNC, kill=None, start_time=None)
+            worker.pending = replace(worker.active, kind=UpdateKind.SYNC, kill=None)
         self._wake(worker)
 
     def _set_grace(self, worker: Worker, update: Update | None) -> None:
@@ -206,7 +192,6 @@ class PodWorkers(PodStateQueries):
 
     def _forget(self, worker: Worker, _update: Update | None) -> None:
         self._workers.pop(worker.uid, None)
-        self._names.leave(worker.full_name, worker.uid)
         self._queue.forget(worker.uid)
 
     # --- the syncs
@@ -246,7 +231,7 @@ class PodWorkers(PodStateQueries):
             event = Event.FAILED
         finally:
             worker.waits = None
-        self._observe(update.kind, self._clock.monotonic() - begun)
+        self.metrics.pod_worker_duration.labels(update.kind).observe(self._clock.monotonic() - begun)
         if worker.state is state:
             self._step(worker, event, None)
 
@@ -254,7 +239,6 @@ class PodWorkers(PodStateQueries):
         """Run the sync that the worker's state asks for, and return how it ended."""
         pod, state = update.pod, worker.state
         if pod is None:
-            worker.terminating_begun = True
             if update.running is not None:
                 await self._syncer.sync_terminating_runtime_pod(update.running)
             return Event.DONE
@@ -265,7 +249,6 @@ class PodWorkers(PodStateQueries):
             if state is State.TERMINATED:
                 await self._syncer.sync_terminated_pod(pod, records, waits)
             elif state is State.TERMINATING:
-                worker.terminating_begun = True
                 change = worker.status_changes[-1] if worker.status_changes else None
                 await self._syncer.sync_terminating_pod(pod, records, worker.grace or None, change)
             elif await self._syncer.sync_pod(update, records, waits):

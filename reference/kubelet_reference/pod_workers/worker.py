@@ -60,17 +60,13 @@ class KillOptions:
 
 
 class Update(msgspec.Struct, frozen=True):
-    """An update of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
-
-    `start_time` is when the kubelet received it, in seconds of its clock.
-    """
+    """An update of a pod: either its spec, or for a kill what the runtime lists of it (`running`)."""
 
     kind: UpdateKind
     pod: Pod | None = None
     mirror: Pod | None = None
     running: ListedPod | None = None
     kill: KillOptions | None = None
-    start_time: float | None = None
 
     @property
     def uid(self) -> str:
@@ -138,7 +134,7 @@ class Worker:
     """What the kubelet remembers of one pod UID: the state of its worker, and its updates and waits.
 
     `grace` is in seconds, 0 before any request; `last_sync_ended` is the clock's second at which the last
-    sync ended; `terminating_begun` says that a terminating sync has begun, not only been asked for.
+    sync ended.
     """
 
     uid: str
@@ -151,7 +147,6 @@ class Worker:
     is_deleted: bool = False
     is_evicted: bool = False
     restart_requested: bool = False
-    terminating_begun: bool = False
     last_sync_ended: float = float("-inf")
     error: Exception | None = None
     waits: Waits | None = None

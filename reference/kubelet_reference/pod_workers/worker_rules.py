@@ -13,6 +13,7 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Recorder
+from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed
 from kubelet_reference.pod_workers.worker_table import WorkerTable
 from kubelet_reference.util.ports import ApiError, Clock, Random
@@ -39,11 +40,6 @@ def effective_grace(previous: int, pod: Pod, override: int | None, behaviour: Be
     if grace == 0 and not is_zero_asked:
         grace = pods.grace_seconds(pod)
     return max(grace, MINIMUM_SECONDS)
-
-
-def is_shorter(previous: int, new: int) -> bool:
-    """Whether an earlier request gave more time than there is now."""
-    return new < previous
 
 
 def _requests(pod: Pod, override: int | None) -> Iterator[int]:
@@ -85,23 +81,15 @@ class Timing:
         return self._random.jitter(seconds, self.JITTER)
 
 
-def _observe_nothing(operation: str, seconds: float, /) -> None:
-    """Take no measure."""
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerTools:
-    """What all pod workers share.
-
-    `spawn` runs a coroutine as a task of the kubelet; `observe` gets the seconds that a sync took, by the
-    kind of update that it was for.
-    """
+    """What all pod workers share; `spawn` runs a coroutine as a task of the kubelet."""
 
     clock: Clock
     queue: WorkQueue
     recorder: Recorder
     spawn: Callable[[Coroutine[Any, Any, None]], object]
-    observe: Callable[[str, float], None] = _observe_nothing
+    metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,6 @@ class Guard(StrEnum):
 
     STATIC = "static pod"
     ENDED_BEFORE = "terminal phase, nothing runs"
-    SHORTER = "shorter grace"
     NO_SPEC = "no spec known"
 
 
@@ -154,13 +153,6 @@ ROWS: tuple[Row, ...] = (
     ),
     # --- terminating
     Row(State.TERMINATING, Event.CREATE, State.TERMINATING, (Action.REMEMBER_RESTART,)),
-    Row(
-        State.TERMINATING,
-        Event.TERMINATE,
-        State.TERMINATING,
-        (Action.SET_GRACE, Action.QUEUE, Action.CANCEL_WAITS),
-        Guard.SHORTER,
-    ),
     *_rows(
         State.TERMINATING,
         (Event.UPDATE, Event.TERMINATE),

@@ -22,10 +22,10 @@ class NetworkProbes:
     """Carries such probes out; `pod_ip` in each call is the pod's address by its status, "" if it has none.
 
     Every method raises `PortError` where the spec names no port. `minor` is the version that the kubelet
-    calls itself by, 32 of 1.32; `network` is None where no pod can be reached.
+    calls itself by, 32 of 1.32.
     """
 
-    def __init__(self, network: PodNetwork | None, minor: int) -> None:
+    def __init__(self, network: PodNetwork, minor: int) -> None:
         self._network = network
         self._user_agent = f"kube-probe/1.{minor}"
 
@@ -68,9 +68,8 @@ class NetworkProbes:
 
     async def _followed(self, url: str, headers: dict[str, str], seconds: int) -> HttpAnswer:
         """The answer at the end of all redirects within the host."""
-        network = self._reachable()
         for _ in range(REDIRECTS_MAX):
-            answer = await network.http_get(url, headers, seconds=seconds)
+            answer = await self._network.http_get(url, headers, seconds=seconds)
             if not (_REDIRECT <= answer.status < _BAD and answer.location):
                 return answer
             onward = urljoin(url, answer.location)
@@ -86,7 +85,7 @@ class NetworkProbes:
         port, host = port_number(container, action.port), action.host or pod_ip
         try:
             async with asyncio.timeout(seconds):
-                await self._reachable().tcp_connect(host, port, seconds=seconds)
+                await self._network.tcp_connect(host, port, seconds=seconds)
         except TimeoutError:
             return Answer(healthy=False, output=f"dial tcp {bracketed(host)}:{port}: i/o timeout")
         except FetchError as error:
@@ -97,8 +96,9 @@ class NetworkProbes:
         """SERVING is healthy, nothing else is; it is always the pod that is asked (PROBE-19)."""
         try:
             async with asyncio.timeout(seconds):
-                network = self._reachable()
-                status = await network.grpc_check(pod_ip, action.port, action.service or "", seconds=seconds)
+                status = await self._network.grpc_check(
+                    pod_ip, action.port, action.service or "", seconds=seconds
+                )
         except TimeoutError:
             late = f"timeout: health rpc did not complete within {duration_text(seconds)}"
             return Answer(healthy=False, output=late)
@@ -107,8 +107,3 @@ class NetworkProbes:
         if status != "SERVING":
             return Answer(healthy=False, output=f"service unhealthy (responded with {quoted(status)})")
         return Answer(healthy=True, output="service healthy")
-
-    def _reachable(self) -> PodNetwork:
-        if self._network is None:
-            raise FetchError("this node has no way into the network of pods")
-        return self._network

@@ -25,7 +25,6 @@ from kubelet_reference.util.ports import ApiError, ApiServer, Clock
 from kubelet_reference.util.versions import Behaviour
 
 BATCH_SECONDS: Final = 10
-_NOT_FOUND = 404
 _log = logging.getLogger("kubelet_reference.status")
 
 
@@ -269,7 +268,7 @@ class StatusManager:
         try:
             live = await api.get_pod(pods.namespace(kept.pod), pods.name(kept.pod))
         except ApiError as error:
-            if error.code != _NOT_FOUND:
+            if not error.is_not_found:
                 raise
             return None
         return live if pods.uid(live) == (pods.uid(shown) if shown else uid) else None

@@ -199,6 +199,9 @@ class ImageService(Protocol):
     ) -> cri.ImageFsInfoResponse: ...
 
 
+NOT_FOUND = 404
+
+
 class ApiError(Exception):
     """The API server refused or could not be reached: `code` is HTTP's (404, 409, 422; 0 is unreachable)."""
 
@@ -206,6 +209,11 @@ class ApiError(Exception):
         super().__init__(message)
         self.code = code
         self.reason = reason
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether what was asked for does not exist."""
+        return self.code == NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,10 +442,9 @@ class ResourcePlugins(Protocol):
 class Ports:
     """The world of one kubelet.
 
-    `api` is None on a node without an API server, `tokens` where service accounts have none, `url` where no
-    manifests come from a URL, `http` where no hook can be sent over HTTP, `network` where no probe can,
-    `stats` where the machine is not measured, `shutdown` where its shutdown is not announced, `resources`
-    where no device has a driver, `cgroups` where pods have no cgroups of their own.
+    `api` is None on a node without an API server, `tokens` where service accounts have none, `stats` where
+    the machine is not measured, `shutdown` where its shutdown is not announced, `resources` where no device
+    has a driver, `cgroups` where pods have no cgroups of their own.
     """
 
     clock: Clock
@@ -446,11 +453,11 @@ class Ports:
     images: ImageService
     events: EventSink
     disk: Disk
+    url: ManifestUrl
+    http: HttpGet
+    network: PodNetwork
     api: ApiServer | None = None
     tokens: ServiceAccountTokens | None = None
-    url: ManifestUrl | None = None
-    http: HttpGet | None = None
-    network: PodNetwork | None = None
     stats: NodeStats | None = None
     shutdown: ShutdownSignal | None = None
     resources: ResourcePlugins | None = None

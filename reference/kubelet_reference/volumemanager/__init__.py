@@ -5,9 +5,8 @@
 them into what a container is given, and `volume_manager` decides when they are made and removed.
 """
 
-from kubelet_reference.volumemanager.content import needed_objects
 from kubelet_reference.volumemanager.mounts import VolumeMounts
 from kubelet_reference.volumemanager.paths import pod_folder
 from kubelet_reference.volumemanager.volume_manager import Volumes, VolumesNotReady
 
-__all__ = ("VolumeMounts", "Volumes", "VolumesNotReady", "needed_objects", "pod_folder")
+__all__ = ("VolumeMounts", "Volumes", "VolumesNotReady", "pod_folder")

@@ -1,7 +1,7 @@
 """What a volume shows: the objects it names, fetched, as files."""
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,7 +17,7 @@ from lightkube.models.core_v1 import (
 )
 
 from kubelet_reference.api import pods
-from kubelet_reference.util.ports import ApiError, ApiServer, ServiceAccountTokens
+from kubelet_reference.util.ports import NOT_FOUND, ApiError, ApiServer, ServiceAccountTokens
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.volumemanager.paths import SetUpError
 from kubelet_reference.volumemanager.payload import (
@@ -28,7 +28,6 @@ from kubelet_reference.volumemanager.payload import (
     files_of_keys,
 )
 
-_NOT_FOUND = 404
 _TOKENS = "serviceAccountToken: this kubelet makes no tokens; set automountServiceAccountToken to false"
 _MISSING = {
     "configmap": "configmap references non-existent config key",
@@ -44,11 +43,6 @@ class NeededObject:
     name: str
     items: list[KeyToPath] | None
     optional: bool
-
-
-def needed_objects(volume: Volume) -> Iterator[NeededObject]:
-    """The config maps and secrets that the volume shows, optional ones included."""
-    return filter(None, map(_needed, _shown(volume)[0]))
 
 
 def _shown(volume: Volume) -> tuple[Sequence[VolumeProjection], int | None]:
@@ -121,7 +115,7 @@ class Contents:
         try:
             return await self._fetched(namespace, needed)
         except ApiError as error:
-            if error.code != _NOT_FOUND:
+            if not error.is_not_found:
                 raise SetUpError(str(error)) from error
             if needed.optional:
                 return {}
@@ -129,7 +123,7 @@ class Contents:
 
     async def _fetched(self, namespace: str, needed: NeededObject) -> dict[str, bytes]:
         if self._api is None:
-            raise ApiError(_NOT_FOUND, "NotFound", "there is no API server")
+            raise ApiError(NOT_FOUND, "NotFound", "there is no API server")
         if needed.kind == "secret":
             secret = await self._api.get_secret(namespace, needed.name)
             return _decoded(cast("dict[str, str] | None", secret.data))  # pyright: ignore[reportUnknownMemberType]

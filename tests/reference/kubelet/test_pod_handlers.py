@@ -56,7 +56,6 @@ class Around:
             deadlines=me,
             preemption=me,
             recorder=Recorder(self),
-            clock=me,
             behaviour=Behaviour.of(),
             all_sources_seen=lambda: self.seen,
             remove_dead_containers=self.cleared.append,

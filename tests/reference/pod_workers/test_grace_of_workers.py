@@ -4,7 +4,7 @@ import pytest
 from lightkube.models.core_v1 import Pod, PodSpec
 from lightkube.models.meta_v1 import ObjectMeta
 
-from kubelet_reference.pod_workers.worker_rules import effective_grace, is_shorter
+from kubelet_reference.pod_workers.worker_rules import effective_grace
 from kubelet_reference.util.versions import Behaviour
 
 NOW = Behaviour.of()
@@ -51,11 +51,3 @@ def test_explicit_zero() -> None:
 def test_spec_without_grace() -> None:
     """A pod whose spec has no grace period gets 2 s."""
     assert effective_grace(0, pod(spec=None), None, NOW) == 2
-
-
-def test_is_shorter() -> None:
-    """Only what was asked for before can be shortened."""
-    assert is_shorter(30, 5)
-    assert not is_shorter(5, 5)
-    assert not is_shorter(5, 30)
-    assert not is_shorter(0, 5)

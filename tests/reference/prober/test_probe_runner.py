@@ -18,6 +18,7 @@ from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.prober.network_probes import NetworkProbes
 from kubelet_reference.prober.prober import ProbeRunner, ProbeTarget
+from kubelet_reference.server.host.pod_network import RealPodNetwork
 from kubelet_reference.util.ports import PodEvent
 
 Reply = cri.ExecSyncResponse | grpc.RpcError
@@ -48,7 +49,7 @@ class Bench:
         self.execs = Execs(*replies)
         self.events: list[PodEvent] = []
         self.metrics = Metrics()
-        network = NetworkProbes(None, minor=32)
+        network = NetworkProbes(RealPodNetwork(), minor=32)
         self.runner = ProbeRunner(self.execs, network, lambda _: None, Recorder(self), self.metrics)
 
     def emit(self, event: PodEvent) -> None:

@@ -23,14 +23,11 @@ from lightkube.models.core_v1 import (
 from kubelet_reference.api import pods
 from kubelet_reference.api.expansion import SUBSCRIPT, ConfigError, expand, resource_text
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.util.ports import ApiError, ApiServer
+from kubelet_reference.util.ports import NOT_FOUND, ApiError, ApiServer
 from kubelet_reference.util.settings import Settings
 
 _KeyReference: TypeAlias = ConfigMapKeySelector | SecretKeySelector
 _Reference: TypeAlias = ConfigMapEnvSource | SecretEnvSource | _KeyReference
-
-
-NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,5 +144,5 @@ def _chosen(data: Mapping[str, str], ref: _KeyReference, where: str) -> str | No
 
 def _forgive(error: ApiError, ref: _Reference) -> None:
     """A source that does not exist is fine if it is optional; every other error is not."""
-    if not (ref.optional and error.code == NOT_FOUND):
+    if not (ref.optional and error.is_not_found):
         raise ConfigError(str(error)) from error

@@ -30,7 +30,7 @@ class Hooks:
     """Runs hooks; `pod_ip` finds the present IP of a pod, "" if it has none."""
 
     tools: RuntimeTools
-    http: HttpGet | None
+    http: HttpGet
     pod_ip: Callable[[Pod], Awaitable[str]]
 
     async def run(
@@ -92,18 +92,13 @@ class Hooks:
     async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> int:
         """Send the request; an HTTPS one answered in plain HTTP is sent again as such (HOOK-09)."""
         try:
-            return await self._send(url, headers)
+            return await self.http.get(url, headers)
         except PlainAnswerError:
             plain = urlsplit(url)._replace(scheme="http").geturl()
-            status = await self._send(plain, self._without_credentials(headers))
+            status = await self.http.get(plain, self._without_credentials(headers))
             text = f"request to HTTPS lifecycle hook {url} got HTTP response, retry with HTTP succeeded"
             self.tools.recorder.warning(pod, HTTP_FALLBACK, text, container.name)
             return status
 
     def _without_credentials(self, headers: dict[str, str]) -> dict[str, str]:
         return {name: value for name, value in headers.items() if name.lower() != "authorization"}
-
-    async def _send(self, url: str, headers: dict[str, str]) -> int:
-        if self.http is None:
-            raise FetchError("no HTTP client for hooks")
-        return await self.http.get(url, headers)

@@ -28,17 +28,14 @@ class Resizer:
         self._watch = watch
 
     async def resize(self, pod: Pod, changes: Iterable[ResourceChange]) -> list[ActionResult]:
-        """Make the changes in this order; the first that fails is the last that is tried."""
-        results: list[ActionResult] = []
+        """Make the changes in this order; the first that fails is the last that is tried, and returned."""
         for change in changes:
             problem = await self._problem(change)
             if problem is not None:
-                results.append(ActionResult(Action.RESIZE, change.name, Failure.RESIZE, problem))
-                break
-            results.append(ActionResult(Action.RESIZE, change.name))
+                return [ActionResult(Action.RESIZE, change.name, Failure.RESIZE, problem)]
             if self._behaviour.watches_resizes:
                 self._watch(pods.uid(pod), f"{change.name}:{change.resource}", _shows(change))
-        return results
+        return []
 
     async def _problem(self, change: ResourceChange) -> str | None:
         """Make one change; what is wrong with it, None if it was made."""

@@ -7,11 +7,11 @@ from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
 from kubelet_reference.api.models import as_json, as_model
-from kubelet_reference.server.api_client.client import NOT_FOUND, ApiClient
+from kubelet_reference.server.api_client.client import ApiClient
 from kubelet_reference.server.api_client.json_fields import part, text
 from kubelet_reference.server.api_client.referenced_objects import CONFIG_MAPS, SECRETS, ReferencedObjects
 from kubelet_reference.server.api_client.reflector import Informer, Reflector
-from kubelet_reference.util.ports import ApiError, Clock, Random, WatchEvent
+from kubelet_reference.util.ports import NOT_FOUND, ApiError, Clock, Random, WatchEvent
 
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
 

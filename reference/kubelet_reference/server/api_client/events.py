@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 from kubelet_reference.api import pods
-from kubelet_reference.server.api_client.client import NOT_FOUND, ApiClient
+from kubelet_reference.server.api_client.client import ApiClient
 from kubelet_reference.server.api_client.json_fields import Json
 from kubelet_reference.server.api_client.times import rfc3339
 from kubelet_reference.util.ports import ApiError, Clock, EventSink, PodEvent
@@ -180,7 +180,7 @@ class PostedEvents:
             try:
                 await self._client.patch(f"{collection}/{event['metadata']['name']}", again)
             except ApiError as error:
-                if error.code != NOT_FOUND:
+                if not error.is_not_found:
                     raise
             else:
                 return

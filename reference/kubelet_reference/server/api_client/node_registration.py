@@ -14,7 +14,7 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.kubelet.kubelet import Kubelet
-from kubelet_reference.server.api_client.client import CONFLICT, NOT_FOUND, ApiClient
+from kubelet_reference.server.api_client.client import CONFLICT, ApiClient
 from kubelet_reference.server.api_client.json_fields import Json, part, parts, text
 from kubelet_reference.server.api_client.node_object import (
     ANNOTATIONS,
@@ -159,7 +159,7 @@ class NodeRegistration:
         try:
             await self.client.get(f"{_CSI_NODES}/{self.facts.name}")
         except ApiError as error:
-            if error.code != NOT_FOUND:
+            if not error.is_not_found:
                 raise
             await self.client.create(
                 _CSI_NODES,
@@ -199,7 +199,7 @@ class NodeRegistration:
         try:
             self._lease = await self.client.get(f"{_LEASES}/{self.facts.name}")
         except ApiError as error:
-            if error.code != NOT_FOUND:
+            if not error.is_not_found:
                 raise
             metadata = {
                 "name": self.facts.name,

@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from typing import NoReturn, TypeAlias
 
-from kubelet_reference.server.api_client.client import NOT_FOUND, ApiClient
+from kubelet_reference.server.api_client.client import ApiClient
 from kubelet_reference.server.api_client.json_fields import Json, part, parts, text
 from kubelet_reference.server.api_client.reflector import Informer
-from kubelet_reference.util.ports import ApiError
+from kubelet_reference.util.ports import NOT_FOUND, ApiError
 
 CONFIG_MAPS, SECRETS = "configmaps", "secrets"
 _SYNC_SECONDS = 1.0
