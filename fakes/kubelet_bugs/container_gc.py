@@ -119,6 +119,23 @@ class TakesAll(ImageGCManager):
         return set()
 
 
+@bug("MUT-GC-12-ROOM", breaks="GC-12")
+class MakesRoomAnyway(ImageGCManager):
+    """Images are removed from a disk that has room."""
+
+    async def needed(self) -> int:
+        return 1
+
+
+@bug("MUT-GC-02-EVICTED", breaks="GC-02")
+class KeepsTheEvicted(PodWorkers):
+    """The sandbox of an evicted pod stays until the pod is deleted."""
+
+    def should_content_be_removed(self, uid: str) -> bool:
+        worker = self._workers.get(uid)
+        return super().should_content_be_removed(uid) and (worker is None or worker.is_deleted)
+
+
 @bug("MUT-CLEANUP-03", breaks="CLEANUP-03")
 class FoldersOfTheRunning(Housekeeping):
     """The folder of a deleted pod goes while its containers are still being stopped."""

@@ -44,11 +44,10 @@ class NobodyWaits(ContainerStarter):
 class MindsTheStatus(Hooks):
     """A hook whose request is answered with an error status has failed."""
 
-    async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> int:
-        status = await super()._get(pod, container, url, headers)
+    async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> None:
+        status = await self.http.get(url, headers)
         if status >= _BAD:
             raise FetchError(f"the hook was answered with {status}")
-        return status
 
 
 @bug("MUT-HOOK-08-B", breaks="HOOK-08")
@@ -72,9 +71,9 @@ class NoAddressNoHook(Hooks):
 class NeverFallsBack(Hooks):
     """An HTTPS hook that is answered in plain HTTP has failed."""
 
-    async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> int:
+    async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> None:
         try:
-            return await self.http.get(url, headers)
+            await self.http.get(url, headers)
         except PlainAnswerError as error:
             raise FetchError(str(error)) from error
 

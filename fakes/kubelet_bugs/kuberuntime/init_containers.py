@@ -8,7 +8,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
-from kubelet_reference.kuberuntime.actions.init_containers import InitProgress, progress_by_records
+from kubelet_reference.kuberuntime.actions.init_containers import InitProgress, progress
 from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
 from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
@@ -58,7 +58,7 @@ class OnlyRecordsCount(ActionRules):
     def init_progress(self, now: SyncInput) -> InitProgress:
         if not pods.init_containers(now.pod):
             return InitProgress(done=True)
-        return progress_by_records(now.pod, now.records)
+        return progress(now.pod, now.records, app_runs=False)
 
 
 @bug("K8S-83622", breaks=("INIT-08", "INIT-09"))

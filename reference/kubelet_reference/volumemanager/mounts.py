@@ -11,13 +11,7 @@ from kubelet_reference.api.expansion import ConfigError, expand, references
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.util.ports import Disk
 from kubelet_reference.util.settings import Settings
-from kubelet_reference.volumemanager.paths import (
-    SHOWS_CONTENT,
-    SetUpError,
-    plugin_of,
-    subpath_target,
-    volume_path,
-)
+from kubelet_reference.volumemanager.paths import SHOWS_CONTENT, plugin_of, subpath_target, volume_path
 
 _PROPAGATION = {
     "HostToContainer": cri.PROPAGATION_HOST_TO_CONTAINER,
@@ -60,10 +54,7 @@ class VolumeMounts:
             raise ConfigError(
                 f'cannot find volume "{wanted.name}" to mount into container "{container.name}"'
             )
-        try:
-            path, plugin = volume_path(self._root, pod, volume), plugin_of(volume)
-        except SetUpError as error:
-            raise ConfigError(str(error)) from error
+        path, plugin = volume_path(self._root, pod, volume), plugin_of(volume)
         part = _part(wanted, environment)
         if part:
             target = subpath_target(self._root, pod, wanted.name, container.name, index)

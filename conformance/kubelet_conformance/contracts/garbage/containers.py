@@ -11,6 +11,7 @@ from kubelet_conformance.contract.patterns import (
     deleted,
     done,
     exited,
+    expects,
     failed,
     pod_set,
     pod_unset,
@@ -21,6 +22,7 @@ from kubelet_conformance.contracts.facts.node_pressure import node_pressure, set
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
 from kubelet_conformance.trace.world.disruption import may_be_disrupted
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
@@ -153,6 +155,9 @@ def records_of_a_gone_pod_are_removed(m: Moment, pod: Pod) -> Iterator[Finding]:
                 text=f"the record of {container.name}, whose pod is gone, is removed",
                 whole_node=True,
             )
+
+
+records_of_a_gone_pod_are_removed.clause("awaited", on=expects("GC-02"))(as_expected)
 
 
 @contract("GC-04", on=REMOVE, needs=(CRI,))

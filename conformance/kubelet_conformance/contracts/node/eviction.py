@@ -216,10 +216,14 @@ def _kill_timeout(m: Moment, pod: Pod) -> float | None:
     if pod.spec is None or not isinstance(m.record, Event):
         return None
     if m.record.reason == "Preempting":
-        return max(pressure.LEAST_KILL_TIMEOUT, 1.5 * pod.spec.grace_seconds)
+        return _half_as_much_again(pod.spec.grace_seconds)
     # Up to 1.30 the eviction manager waits as if the pod were to go at once.
     grace = eviction_grace(m, pod) if _GRACE.get(m.kubernetes) == "short" else None
-    return None if grace is None else max(pressure.LEAST_KILL_TIMEOUT, 1.5 * grace)
+    return None if grace is None else _half_as_much_again(grace)
+
+
+def _half_as_much_again(grace: float) -> float:
+    return max(pressure.LEAST_KILL_TIMEOUT, 1.5 * grace)
 
 
 @kill_is_not_awaited_for_ever.clause("not-early", on=event("ExceededGracePeriod"))
@@ -228,7 +232,8 @@ def nobody_gives_up_early(m: Moment, pod: Pod) -> Findings:
     disruption = disruption_of(pod)
     if disruption is None or pod.spec is None or not pod.born:
         return None
-    if m.t - disruption.t < pressure.LEAST_KILL_TIMEOUT - 1:
+    grace = pod.spec.grace_seconds if disruption.reason == "Preempting" else 0
+    if m.t - disruption.t < _half_as_much_again(grace) - 1:
         return broken(f"given up {m.t - disruption.t:.1f} s after the kill began", disruption.seq)
     return KEPT
 

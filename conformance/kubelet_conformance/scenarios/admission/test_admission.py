@@ -425,3 +425,14 @@ async def test_node_without_disk_takes_critical_pods_only(node: Node) -> None:
         await modest.until_phase("Failed", contract="ADMIT-03")
         system = node.want(pod(name="system", priority=CRITICAL))
         await system.until_running("c1", contract="ADMIT-03")
+
+
+@witness("WORK-34", cpu_millicores=1000)
+async def test_refused_pod_that_was_to_go_before_goes(node: Node) -> None:
+    """A pod that was deleted before the kubelet saw it, and that the node refuses, goes all the same."""
+    await node.run(name="other")
+    await node.kubelet.kill()
+    web = node.want(pod(container(resources={"requests": {"cpu": "2"}})))
+    web.delete()
+    await node.kubelet.start()
+    await web.until_gone()

@@ -217,3 +217,27 @@ async def test_later_kill_gives_the_reason(node: Node) -> None:
         await web.until_event("FailedKillPod")
     with node.pressure(memory_available="50Mi"):
         await web.until_phase("Failed", within=60)
+
+
+@witness("WORK-20", cpu_millicores=1000, exempt=("CRI-13",))
+async def test_preemption_waits_longer_than_the_grace(node: Node) -> None:
+    """A preemption waits one and a half times the grace of a pod that does not end, and then no longer."""
+    half = {"requests": {"cpu": "600m"}}
+    web = await node.run(container(resources=half), grace=20)
+    with node.slow("StopContainer", 100):
+        node.want_static(pod(container(resources=half), name="static"))
+        await web.until_event("ExceededGracePeriod", within=60)
+        await web.until_phase("Failed")
+
+
+@witness("EVICT-01", eviction_soft=SOFT, eviction_soft_grace_period=SOFT_GRACE)
+async def test_soft_threshold_may_be_met_for_a_while(node: Node) -> None:
+    """A pod is evicted when a soft threshold has been met for its time without a break, and not before."""
+    web = await node.run()
+    with node.pressure(memory_available="200Mi"):
+        await node.wait(15)
+    await node.wait(12)
+    with node.pressure(memory_available="200Mi"):
+        await node.wait(18)
+        await web.until_phase("Running", within=1, contract="EVICT-01")
+        await web.until_phase("Failed", within=25, contract="EVICT-01")

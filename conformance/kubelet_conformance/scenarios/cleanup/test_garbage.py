@@ -141,3 +141,29 @@ async def test_unused_images_make_room(node: Node) -> None:
     await node.wait(130)
     with node.pressure(imagefs_available="10%"):
         await node.wait(320)
+
+
+@witness("GC-12", eviction_hard={})
+async def test_unused_images_stay_while_there_is_room(node: Node) -> None:
+    """As long as the disk is not too full no image goes, however long it has not been used."""
+    node.runtime.add_image("spare:1")
+    await node.run()
+    with node.pressure(imagefs_available="16%"):
+        await node.wait(620)
+    removed = [each.request.image.image for each in node.observations.of("RemoveImage")]
+    await node.expect("no image is removed", lambda: removed, "GC-12")
+
+
+@witness("GC-02")
+async def test_nothing_is_kept_of_an_evicted_pod(node: Node) -> None:
+    """A pod that was evicted keeps neither containers nor sandboxes, though it is not deleted."""
+    web = await node.run(container("c1"), container("c2"))
+    web.use(memory="1Gi")
+    with node.pressure(memory_available="50Mi"):
+        await web.until_phase("Failed", within=60)
+        await node.wait(10)
+    left = [each.name for each in web.containers()]
+    await node.expect("its containers are removed", lambda: left, "GC-02")
+    await node.wait(130)
+    sandboxes = [each.id for each in web.sandboxes()]
+    await node.expect("its sandbox is removed", lambda: sandboxes, "GC-02")

@@ -346,3 +346,37 @@ async def test_image_user_has_to_be_a_number(node: Node) -> None:
     )
     await web.until_waiting("c1", "CreateContainerConfigError")
     await web.until_running("c2")
+
+
+@witness("IMAGE-21", kubernetes=(1, 35))
+async def test_credential_that_was_replaced_counts_no_more(node: Node) -> None:
+    """Of a secret that has brought an image twice only what it held the last time is remembered."""
+    image = "registry.local/app:1"
+    app = container(image=image, imagePullPolicy="IfNotPresent")
+    for user in ("old", "new"):
+        node.runtime.protect_image(image, user, user)
+        node.api.put("Secret", registry_secret("own", **{"registry.local": user}))
+        node.api.put("Secret", registry_secret(user, **{"registry.local": user}))
+        await node.run(app, name=f"with-{user}", imagePullSecrets=[{"name": "own"}])
+    late = node.want(pod(app, name="late", imagePullSecrets=[{"name": "old"}]))
+    await late.until_waiting("c1", "ErrImagePull", contract="IMAGE-21")
+    twin = await node.run(app, name="twin", imagePullSecrets=[{"name": "new"}])
+    await _expect_no_pulls(node, twin)
+
+
+@witness("IMAGE-13")
+async def test_secret_of_another_kind_gives_no_credentials(node: Node) -> None:
+    """A pod that names a secret which is for no registry has its image pulled without credentials."""
+    node.api.put("Secret", {"metadata": {"namespace": "default", "name": "other"}, "data": {"a": "Yg=="}})
+    app = container(image="registry/app:1", imagePullPolicy="Always")
+    web = node.want(pod(app, imagePullSecrets=[{"name": "other"}]))
+    await web.until_running("c1", contract="IMAGE-13")
+
+
+@witness("IMAGE-14", kubernetes=(1, 32))
+async def test_missing_secret_is_reported(node: Node) -> None:
+    """An event says which pull secrets of a pod are missing."""
+    app = container(image="registry/app:1", imagePullPolicy="Always")
+    web = node.want(pod(app, imagePullSecrets=[{"name": "none"}]))
+    await web.until_event("FailedToRetrieveImagePullSecret", contract="EVENTS-01")
+    await web.until_running("c1")

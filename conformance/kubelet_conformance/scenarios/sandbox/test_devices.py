@@ -59,3 +59,16 @@ async def test_claim_that_is_still_to_be_made(node: Node) -> None:
     made = [{"name": "gpu", "resourceClaimName": "web-gpu"}]
     node.api.update_status(web.namespace, web.name, {**web.status, "resourceClaimStatuses": made})
     await web.until_running("c1", contract="SYNC-18")
+
+
+@witness("SYNC-18", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+async def test_device_that_was_given_back_is_prepared_anew(node: Node) -> None:
+    """A claim that the last pod has given back is prepared once more for the next."""
+    unprepared: list[str] = []
+    for number, name in enumerate(("one", "two")):
+        web = await node.run(container("c1", resources=USES), name=name, resourceClaims=CLAIM)
+        if len(node.observations.of("NodePrepareResources")) <= number:
+            unprepared.append(name)
+        web.delete()
+        await web.until_gone()
+    await node.expect("it is prepared for each", lambda: unprepared, "SYNC-18")

@@ -81,15 +81,11 @@ def init_progress(pod: Pod, records: PodRecords) -> InitProgress:
 
     An app container that runs proves that initialization is over (INIT-05).
     """
-    return _progress(pod, records, app_runs=_app_runs(pod, records))
+    return progress(pod, records, app_runs=_app_runs(pod, records))
 
 
-def progress_by_records(pod: Pod, records: PodRecords) -> InitProgress:
-    """How far the records of the init containers themselves show that they have come."""
-    return _progress(pod, records, app_runs=False)
-
-
-def _progress(pod: Pod, records: PodRecords, *, app_runs: bool) -> InitProgress:
+def progress(pod: Pod, records: PodRecords, *, app_runs: bool) -> InitProgress:
+    """How far they have come by their records, where an app container does not show that they are done."""
     inits = pods.init_containers(pod)
     newest = [] if app_runs else [records.newest(one.name) for one in inits]
     failed, decisive = _last(newest, has_failed), _last(newest, _has_run)

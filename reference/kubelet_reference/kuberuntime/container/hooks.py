@@ -89,16 +89,15 @@ class Hooks:
             raise NoAddressError(f"failed to find networking container of pod {pod_text(pod)}")
         return host
 
-    async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> int:
+    async def _get(self, pod: Pod, container: AnyContainer, url: str, headers: dict[str, str]) -> None:
         """Send the request; an HTTPS one answered in plain HTTP is sent again as such (HOOK-09)."""
         try:
-            return await self.http.get(url, headers)
+            await self.http.get(url, headers)
         except PlainAnswerError:
             plain = urlsplit(url)._replace(scheme="http").geturl()
-            status = await self.http.get(plain, self._without_credentials(headers))
+            await self.http.get(plain, self._without_credentials(headers))
             text = f"request to HTTPS lifecycle hook {url} got HTTP response, retry with HTTP succeeded"
             self.tools.recorder.warning(pod, HTTP_FALLBACK, text, container.name)
-            return status
 
     def _without_credentials(self, headers: dict[str, str]) -> dict[str, str]:
         return {name: value for name, value in headers.items() if name.lower() != "authorization"}

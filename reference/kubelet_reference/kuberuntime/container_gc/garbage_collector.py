@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_reference.api import names
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.cri.labels import restored_pod
 from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
@@ -159,7 +158,7 @@ def collectable_sandboxes(
     """
     units: dict[str, list[cri.PodSandbox]] = {}
     for one in sandboxes:
-        units.setdefault(one.labels.get(names.POD_UID) or one.metadata.uid, []).append(one)
+        units.setdefault(one.metadata.uid, []).append(one)
     found: list[cri.PodSandbox] = []
     for uid, every in units.items():
         old = sorted(every, key=lambda one: one.created_at)
