@@ -73,7 +73,7 @@ class NodeShutdown:
     active: Callable[[], Sequence[Pod]]
     is_gone: Callable[[Pod], bool]
     is_reported: Callable[[Pod], bool]
-    spawn: Callable[[Coroutine[Any, Any, bool]], asyncio.Task[bool]]
+    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
     def __post_init__(self) -> None:
         self._groups = self.groups(self.settings)
@@ -121,10 +121,10 @@ class NodeShutdown:
         """Whether the next group need not wait for the pod: up to 1.31 its volumes may still be there."""
         return not self.behaviour.shutdown_awaits_volumes or self.is_gone(pod)
 
-    async def kill(self, pod: Pod, group: Group) -> bool:
+    async def kill(self, pod: Pod, group: Group) -> None:
         """End a pod within the time of its group, or its own grace if that is less (SHUT-01)."""
         grace = min(group.seconds, pods.grace_seconds(pod))
-        return await self.killer.kill(pod, self.status_change(), grace, evict=False)
+        await self.killer.kill(pod, self.status_change(), grace, evict=False)
 
     def status_change(self) -> StatusChange:
         """What the pod's status becomes: Failed, unless it has succeeded before (SHUT-02)."""

@@ -25,8 +25,8 @@ class PodKiller:
 
     async def kill(
         self, pod: Pod, change_status: Callable[[PodStatus], PodStatus], grace: int | None, *, evict: bool
-    ) -> bool:
-        """Whether nothing of the pod runs any more; if not, the kill goes on and the wait is over.
+    ) -> None:
+        """Return when nothing of the pod runs any more, or the wait is over; then the kill goes on.
 
         `grace` is in seconds, None leaves the pod its own; `change_status` gives the status that the kill
         publishes, such as Failed and Evicted.
@@ -39,8 +39,6 @@ class PodKiller:
                 await done.wait()
         except TimeoutError:
             self._recorder.warning(pod, Reason.EXCEEDED_GRACE_PERIOD, EXCEEDED)
-            return False
-        return True
 
     def patience(self, pod: Pod, grace: int | None) -> float:
         """How many seconds to wait."""

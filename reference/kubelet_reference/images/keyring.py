@@ -68,7 +68,7 @@ class Credential:
     @property
     def digest(self) -> str:
         """Identifies credentials without revealing them."""
-        return hashlib.sha256(self.auth.SerializeToString(deterministic=True)).hexdigest()
+        return hashlib.sha256(f"{self.auth.username}:{self.auth.password}".encode()).hexdigest()
 
     def record(self) -> SecretRecord:
         """How it is remembered on disk."""

@@ -61,10 +61,6 @@ class Housekeeping:
     forget_expired: Callable[[], None]
     cgroups: Cgroups | None = None
 
-    def __post_init__(self) -> None:
-        self._left: dict[str, str] = {}
-        """Why a folder of a pod that is gone could not be removed, by UID."""
-
     async def run_once(self) -> None:
         """Do all of it; an error of the runtime ends it, with nothing killed (CLEANUP-06)."""
         wanted = self.manager.pods()
@@ -112,12 +108,7 @@ class Housekeeping:
             self.volumes.clear(uid)
             self.disk.remove(folder)
         except OSError as error:
-            # It is tried again every two seconds, and logged when the reason is a new one.
-            if self._left.get(uid) != str(error):
-                _log.warning("orphaned pod %s found, but its folder stays: %s", quoted(uid), error)
-            self._left[uid] = str(error)
-        else:
-            self._left.pop(uid, None)
+            _log.warning("orphaned pod %s found, but its folder stays: %s", quoted(uid), error)
 
     def remove_orphan_cgroups(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]

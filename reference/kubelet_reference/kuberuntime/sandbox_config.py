@@ -20,7 +20,7 @@ def dotted(name: str) -> str:
     "net.ipv4.conf.eno2/100.tag".
     """
     separators = (char for char in name if char in "./")
-    return name.translate(_SWAP) if next(separators, ".") == "/" else name
+    return name.translate(_SWAP) if next(separators, "") == "/" else name
 
 
 HOSTNAME_MAX = 63

@@ -40,11 +40,8 @@ class StaticNames:
 
     def may_take(self, full_name: str, uid: str, still_waits: Callable[[str], bool]) -> bool:
         """Whether the name is free, and `uid` the first in line of those that still wait (STATIC-19)."""
-        holder = self._holders.get(full_name)
-        if holder is not None:
-            return holder == uid
         self._waiting[full_name] = line = [one for one in self._waiting[full_name] if still_waits(one)]
-        return line[0] == uid
+        return full_name not in self._holders and line[0] == uid
 
     def take(self, full_name: str, uid: str) -> None:
         """Hold the name."""

@@ -215,7 +215,6 @@ class PodWorkers(PodStateQueries):
         if worker.state is not State.WAITING:
             return True
         if not self._names.may_take(worker.full_name, worker.uid, self._still_waits):
-            worker.error = None
             self._retry_soon(worker, None)
             return False
         self._step(worker, Event.NAME_FREE, None)

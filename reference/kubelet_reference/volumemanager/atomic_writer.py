@@ -7,7 +7,9 @@
 A kubelet that dies on the way leaves the old files in place, and the next writing clears its remains away.
 """
 
+import posixpath
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 
 from kubelet_reference.util.ports import Disk
 from kubelet_reference.volumemanager.payload import Payload, checked_path
@@ -88,5 +90,4 @@ def _clear(disk: Disk, volume: str, tops: set[str], name: str) -> None:
 
 def _folders_above(path: str) -> Iterator[str]:
     """The folders on the way to a file, the outermost first."""
-    parts = path.split("/")[:-1]
-    return ("/".join(parts[: count + 1]) for count in range(len(parts)))
+    return accumulate(path.split("/")[:-1], posixpath.join)

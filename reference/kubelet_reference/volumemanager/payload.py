@@ -75,8 +75,6 @@ def downward_files(
 
 def checked_path(path: str) -> str:
     """A file's path in its volume, in its plain form; `SetUpError` for one that could lead out of it."""
-    if not path:
-        raise SetUpError(f"invalid path: must not be empty: {quoted(path)}")
     if path.startswith("/"):
         raise SetUpError(f"invalid path: must be relative path: {path}")
     if len(path) > _PATH_MAX:

@@ -70,8 +70,9 @@ class SetUp:
     def _memory(self, pod: Pod, limit: str | None) -> int:
         """The size of a volume in memory, in bytes: the least of the node's, the pod's and its own limit."""
         of_containers = [amount(limits(one), MEMORY) for one in pods.containers(pod)]
-        of_pod = int(sum(of_containers)) if all(of_containers) else 0
-        wishes = (of_pod, whole(str(limit)) if limit else 0)
+        wishes = [whole(str(limit))] if limit else []
+        if all(of_containers):
+            wishes.append(int(sum(of_containers)))
         return min([self._settings.memory_bytes, *(size for size in wishes if size > 0)])
 
 

@@ -73,12 +73,6 @@ def test_refused_mounts(mount: Json, reason: str) -> None:
     assert str(caught.value) == reason
 
 
-def test_volume_of_a_kind_that_is_not_known() -> None:
-    """A volume that nobody can make cannot be mounted."""
-    with pytest.raises(ConfigError, match="of a kind that is not supported"):
-        VolumeBench().mounts(pod_with({"name": "v", "nfs": {"server": "s", "path": "/"}}))
-
-
 @in_virtual_time
 async def test_parts_of_volumes() -> None:
     """A part is shown at a place of its own, by volume, container and number of the mount; it is made."""

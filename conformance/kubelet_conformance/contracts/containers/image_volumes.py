@@ -48,7 +48,7 @@ def _mounts(pod: Pod, spec: ContainerSpec) -> dict[str, str]:
     gate="ImageVolume",
 )
 def shown_image_is_mounted(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """An image volume is mounted into a container only when the image is present.
+    """An image volume is mounted into a container only when the image is present, and to be read only.
 
     If it is not, the waiting reason of the container that mounts it says why; other containers are not
     delayed.
@@ -64,6 +64,8 @@ def shown_image_is_mounted(m: Moment, pod: Pod) -> Iterator[Finding]:
             yield broken(
                 f"{spec.name} is created, and the image {image} is not mounted at {path}", pod.set_seq
             )
+        elif not mount.readonly:
+            yield broken(f"{spec.name} may write to the image {image} at {path}", pod.set_seq)
         elif pulls is not None and pulls.failed_seq > pulls.pulled_seq:
             yield broken(
                 f"{spec.name} is created, and the image {image} could not be pulled", pulls.failed_seq

@@ -436,3 +436,22 @@ async def test_refused_pod_that_was_to_go_before_goes(node: Node) -> None:
     web.delete()
     await node.kubelet.start()
     await web.until_gone()
+
+
+_PRESSURE = "node.kubernetes.io/memory-pressure"
+_TOLERATED: Sequence[tuple[bool, dict[str, str]]] = (
+    (True, {"operator": "Exists"}),
+    (True, {"key": _PRESSURE, "operator": "Exists"}),
+    (False, {"key": _PRESSURE, "operator": "Exists", "effect": "NoExecute"}),
+    (False, {"key": "other", "operator": "Exists", "effect": "NoSchedule"}),
+)
+
+
+@witness("ADMIT-09", "ADMIT-03")
+async def test_toleration_has_to_be_of_the_taint(node: Node) -> None:
+    """A pod that asks for no memory is taken under memory pressure if it tolerates just that."""
+    with node.pressure(memory_available="50Mi"):
+        await node.wait(25)
+    for number, (is_taken, toleration) in enumerate(_TOLERATED):
+        web = node.want(pod(name=f"p{number}", tolerations=[toleration]))
+        await web.until_phase("Running" if is_taken else "Failed", within=20, contract="ADMIT-03")

@@ -202,3 +202,42 @@ async def test_pod_ends_with_what_it_was_given(node: Node) -> None:
     wrong = [] if shown == "500m" else [shown]
     await node.expect("what was allocated is shown to the end", lambda: wrong, "RESIZE-02")
     await web.until_gone()
+
+
+def asking(name: str, cpu: str) -> dict[str, Any]:
+    """A container that asks for CPU, and has no limit."""
+    return container(name, resources={"requests": {"cpu": cpu}})
+
+
+@witness("RESIZE-04", kubernetes=SINCE)
+async def test_any_resource_that_shrinks_goes_first(node: Node) -> None:
+    """The same holds for memory, and for CPU without limits."""
+    web = await node.run(sized("c1"), sized("c2", memory="128Mi"))
+    bare = await node.run(asking("c1", "500m"), asking("c2", "1"), name="bare")
+    await node.wait(5)
+    web.resize(c1=given(memory="128Mi"), c2=given())
+    bare.resize(c1={"requests": {"cpu": "1"}}, c2={"requests": {"cpu": "500m"}})
+    for each in (web, bare):
+        await each.until_called("UpdateContainerResources", "c1", contract="RESIZE-02")
+        rpcs = each.calls("UpdateContainerResources")
+        wrong = [] if rpcs[0].container == "c2" else [f"c1 of {each.name}"]
+        await node.expect("what shrinks comes first", lambda wrong=wrong: wrong, "RESIZE-02")
+
+
+@witness("RESIZE-02", "RESIZE-07", kubernetes=SINCE, cpu_millicores=2000)
+async def test_instance_has_what_was_allocated(node: Node) -> None:
+    """As long as a resize is deferred a new instance of the container has what was allocated before."""
+    web = await node.run(sized(cpu="1"))
+    await node.run(sized(cpu="1"), name="other")
+    await node.wait(5)
+    web.resize(c1=given(cpu="1500m"))
+    await web.until_condition("PodResizePending", contract="RESIZE-02")
+    reasons = [one["reason"] for one in web.status["conditions"] if one["type"] == "PodResizePending"]
+    await node.expect("it is deferred", lambda: [one for one in reasons if one != "Deferred"], "RESIZE-02")
+    web.exit(code=1)
+    await web.until_running("c1", attempt=1)
+    shares = [each.request.config.linux.resources.cpu_shares for each in web.calls("CreateContainer")]
+    await node.expect("both have one core", lambda: [str(one) for one in shares if one != _CORE], "RESIZE-02")
+
+
+_CORE = 1024

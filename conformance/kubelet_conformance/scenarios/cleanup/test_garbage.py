@@ -167,3 +167,15 @@ async def test_nothing_is_kept_of_an_evicted_pod(node: Node) -> None:
     await node.wait(130)
     sandboxes = [each.id for each in web.sandboxes()]
     await node.expect("its sandbox is removed", lambda: sandboxes, "GC-02")
+
+
+@witness("GC-02", "GC-04")
+async def test_unknown_record_of_a_gone_pod_goes(node: Node) -> None:
+    """A gone pod's container in an unknown state goes with the next round."""
+    web = await node.run()
+    await node.kubelet.kill()
+    node.runtime.lose_track(web.container("c1").id)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    web.delete(grace=0)
+    await node.kubelet.start()
+    await node.until(lambda: not web.containers(), "its record is removed", within=150, contract="GC-02")

@@ -20,3 +20,23 @@ async def test_image_is_mounted(node: Node) -> None:
     await node.wait(30)
     node.runtime.publish_image("registry/late:1")
     await web.until_running("c2", contract="IMAGE-20")
+
+
+@witness("IMAGE-20", kubernetes=(1, 33), feature_gates=GATES, needs="image volumes")
+async def test_part_of_an_image_is_mounted(node: Node) -> None:
+    """Of an image a container mounts all, or the part that it names."""
+    mounts = [
+        {"name": "data", "mountPath": "/all"},
+        {"name": "data", "mountPath": "/part", "subPath": "bin"},
+    ]
+    volumes = [{"name": "data", "image": {"reference": "registry/data:1"}}]
+    web = await node.run(container("c1", volumeMounts=mounts), volumes=volumes)
+    given = {
+        each.container_path: each.image_sub_path
+        for each in web.calls("CreateContainer", "c1")[0].request.config.mounts
+    }
+    expected = {"/all": "", "/part": "bin"}
+    wrong = [
+        f"{path} is of {given.get(path)!r}" for path, part in expected.items() if given.get(path) != part
+    ]
+    await node.expect("it has these parts", lambda: wrong, "IMAGE-20")

@@ -314,7 +314,8 @@ async def test_image_of_another_may_be_for_all(node: Node) -> None:
     node.api.put("Secret", registry_secret("right", **{"registry.local": "right"}))
     app = container(image="registry.local/app:1", imagePullPolicy="IfNotPresent")
     await node.run(app, name="owner", imagePullSecrets=[{"name": "right"}])
-    other = await node.run(app, name="other")
+    other = node.want(pod(app, name="other"))
+    await other.until_running("c1", contract="IMAGE-21")
     await _expect_no_pulls(node, other)
 
 
@@ -380,3 +381,33 @@ async def test_missing_secret_is_reported(node: Node) -> None:
     web = node.want(pod(app, imagePullSecrets=[{"name": "none"}]))
     await web.until_event("FailedToRetrieveImagePullSecret", contract="EVENTS-01")
     await web.until_running("c1")
+
+
+@witness("IMAGE-21", kubernetes=(1, 35))
+async def test_pull_that_failed_claims_no_image(node: Node) -> None:
+    """An image that could not be pulled, and came by other means, is for every pod."""
+    node.runtime.publish_image("registry/late:1", there=False)
+    app = container(image="registry/late:1", imagePullPolicy="IfNotPresent")
+    web = node.want(pod(app))
+    await web.until_waiting("c1", "ImagePullBackOff")
+    node.runtime.add_image("registry/late:1")
+    await web.until_running("c1", contract="IMAGE-21")
+    other = await node.run(app, name="other")
+    await _expect_no_pulls(node, other)
+
+
+@witness("IMAGE-22")
+async def test_image_of_root_is_refused(node: Node) -> None:
+    """A container that must not run as root is refused an image whose user is root, or that names none."""
+    node.runtime.add_image("registry/root:1", user="0")
+    images = {"c1": "registry/root:1", "c2": "registry/bare:1"}
+    web = node.want(
+        pod(
+            *(container(name, image=image) for name, image in images.items()),
+            container("c3", image="registry/root:1", securityContext={"runAsUser": 1000}),
+            securityContext={"runAsNonRoot": True},
+        )
+    )
+    for name in images:
+        await web.until_waiting(name, "CreateContainerConfigError", contract="START-02")
+    await web.until_running("c3", contract="START-02")

@@ -72,3 +72,20 @@ async def test_device_that_was_given_back_is_prepared_anew(node: Node) -> None:
         web.delete()
         await web.until_gone()
     await node.expect("it is prepared for each", lambda: unprepared, "SYNC-18")
+
+
+@witness("SYNC-18", "TERM-27", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+async def test_device_comes_back_after_a_restart(node: Node) -> None:
+    """What two pods have shared is given back with the second, and prepared for a third after a restart."""
+    uses = container("c1", resources=USES)
+    one, two = [await node.run(uses, name=name, resourceClaims=CLAIM) for name in ("one", "two")]
+    for web in (one, two):
+        web.delete()
+        await web.until_gone()
+    kept = [] if node.observations.of("NodeUnprepareResources") else ["it is kept"]
+    await node.expect("it is given back", lambda: kept, "SYNC-18")
+    await node.restart_kubelet()
+    before = len(node.observations.of("NodePrepareResources"))
+    await node.run(uses, name="three", resourceClaims=CLAIM)
+    missing = [] if len(node.observations.of("NodePrepareResources")) > before else ["it is not"]
+    await node.expect("it is prepared for the third", lambda: missing, "SYNC-18")

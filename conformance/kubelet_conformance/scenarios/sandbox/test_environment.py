@@ -502,3 +502,19 @@ def _wrong_mounts(created: Any, web: PodHandle) -> Iterator[str]:  # noqa: ANN40
 def _went_too_far(waiting: PodHandle) -> bool:
     """Whether its sandbox or its container was made before it had what it needs."""
     return bool(waiting.calls("RunPodSandbox" if waiting.name.startswith("volume") else "CreateContainer"))
+
+
+@witness("START-15")
+async def test_file_stays_in_its_volume(node: Node) -> None:
+    """Paths that lead up and back again are refused as others are that lead out of a volume."""
+    _put_objects(node)
+    mounting = container(volumeMounts=[{"name": "data", "mountPath": "/data"}])
+    bad: list[PodHandle] = []
+    with node.tolerant_api():
+        for number, path in enumerate(("a/../b", "a/..", "./..a")):
+            items = [{"key": "colour", "path": path}]
+            volume = {"name": "data", "configMap": {"name": "settings", "items": items}}
+            bad.append(node.want(pod(mounting, name=f"volume-{number}", volumes=[volume])))
+        await node.wait(20)
+    wrong = [f"of {each.name} it is" for each in bad if _went_too_far(each)]
+    await node.expect("nothing is made of these pods", lambda: wrong, "START-15")

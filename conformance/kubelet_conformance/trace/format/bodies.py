@@ -153,6 +153,7 @@ class Mount(_Body, frozen=True):
     host_path: str = ""
     image: ImageSpec | None = None
     """What is mounted where it is an image."""
+    readonly: bool = False
 
 
 class KeyValue(_Body, frozen=True):

@@ -58,10 +58,9 @@ def collectable_containers(
             units.setdefault(unit, []).append(one)
     found: list[cri.Container] = []
     for (uid, _), dead in units.items():
-        if may_go_entirely(uid):
-            found += _oldest(dead, 0)
-        elif limits.per_container >= 0:
-            found += _oldest(dead, limits.per_container)
+        kept = 0 if may_go_entirely(uid) else limits.per_container
+        if kept >= 0:
+            found += _oldest(dead, kept)
     return found + _too_many([dead for dead in units.values() if dead], limits.in_all)
 
 
