@@ -133,7 +133,6 @@ class OldKnowledge(Housekeeping):
     """A pod that has started since the last housekeeping is killed for being unknown."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._before: dict[str, KnownPod] = {}
 
     def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:

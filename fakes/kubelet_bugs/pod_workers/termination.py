@@ -45,7 +45,6 @@ class OnlyWhatRan(Housekeeping):
     """A static pod comes back only if the runtime still has something of it."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._running: frozenset[str] = frozenset()
 
     def remove_orphan_folders(
@@ -62,7 +61,6 @@ class _LooksBack(Housekeeping):
     """Kills by what ran two rounds ago, and takes a finished worker for none."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._seen: deque[Sequence[ListedPod]] = deque(((), ()), maxlen=2)
 
     def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:

@@ -47,6 +47,7 @@ class RuntimeClasses:
         except ApiError as error:
             if error.is_not_found:
                 self._handlers.pop(name, None)
+                raise UnknownClassError(f'runtimeclass.node.k8s.io "{name}" not found') from error
             if name not in self._handlers:
                 raise UnknownClassError(f"failed to lookup RuntimeClass {name}: {error}") from error
         return self._handlers[name]
