@@ -511,7 +511,7 @@ async def test_file_stays_in_its_volume(node: Node) -> None:
     mounting = container(volumeMounts=[{"name": "data", "mountPath": "/data"}])
     bad: list[PodHandle] = []
     with node.tolerant_api():
-        for number, path in enumerate(("a/../b", "a/..", "./..a")):
+        for number, path in enumerate(("a/../b", "a/..")):
             items = [{"key": "colour", "path": path}]
             volume = {"name": "data", "configMap": {"name": "settings", "items": items}}
             bad.append(node.want(pod(mounting, name=f"volume-{number}", volumes=[volume])))
