@@ -200,9 +200,8 @@ def no_version_is_skipped(behaviour: Behaviour) -> WorkerTable:
 @bug("MUT-CONFIG-18", breaks="CONFIG-18", part="worker_table")
 def begun_again_at_once(behaviour: Behaviour) -> WorkerTable:
     """A pod that comes back while it is being stopped is started again in its old sandbox."""
-    return with_row(
-        worker_table(behaviour), Row(State.TERMINATING, Event.CREATE, State.NONE, (Action.FORGET,))
-    )
+    forgotten = (Action.RELEASE_NAME, Action.FORGET)
+    return with_row(worker_table(behaviour), Row(State.TERMINATING, Event.CREATE, State.NONE, forgotten))
 
 
 @bug("K8S-22625", breaks="STATIC-13", aliases="K8S-22626")

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -132,7 +133,8 @@ class KillsFirst(Housekeeping):
 class OldKnowledge(Housekeeping):
     """A pod that has started since the last housekeeping is killed for being unknown."""
 
-    def __post_init__(self) -> None:
+    def __init__(self, **parts: Any) -> None:  # noqa: ANN401 - as its parent's
+        super().__init__(**parts)
         self._before: dict[str, KnownPod] = {}
 
     def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec import structs
@@ -44,7 +45,8 @@ class RunsAgain(Housekeeping):
 class OnlyWhatRan(Housekeeping):
     """A static pod comes back only if the runtime still has something of it."""
 
-    def __post_init__(self) -> None:
+    def __init__(self, **parts: Any) -> None:  # noqa: ANN401 - as its parent's
+        super().__init__(**parts)
         self._running: frozenset[str] = frozenset()
 
     def remove_orphan_folders(
@@ -60,7 +62,8 @@ class OnlyWhatRan(Housekeeping):
 class _LooksBack(Housekeeping):
     """Kills by what ran two rounds ago, and takes a finished worker for none."""
 
-    def __post_init__(self) -> None:
+    def __init__(self, **parts: Any) -> None:  # noqa: ANN401 - as its parent's
+        super().__init__(**parts)
         self._seen: deque[Sequence[ListedPod]] = deque(((), ()), maxlen=2)
 
     def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:

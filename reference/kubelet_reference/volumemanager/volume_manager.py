@@ -148,19 +148,20 @@ def clear_volumes(disk: Disk, root_dir: str, uid: str) -> None:
     """
     shown = subpaths_folder(root_dir, uid)
     for path in _below(disk, shown, 3):
-        _unmount(disk, path)
+        _remove(disk, path)
     disk.remove(shown)
     for path in volume_paths(disk, root_dir, uid):
         if path.split("/")[-2] not in FOLDERS:
             raise OSError(f"a volume at {path} is none that this kubelet makes")
-        _unmount(disk, path)
+        _remove(disk, path)
     disk.remove(volumes_folder(root_dir, uid))
 
 
-def _unmount(disk: Disk, path: str) -> None:
+def _remove(disk: Disk, path: str) -> None:
     for mount in disk.mounts(path):
         if mount == path:
             disk.unmount(path)
+    disk.remove(path)
 
 
 def _below(disk: Disk, folder: str, depth: int) -> Iterator[str]:

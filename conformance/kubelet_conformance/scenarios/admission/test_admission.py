@@ -447,7 +447,7 @@ _TOLERATED: Sequence[tuple[bool, dict[str, str]]] = (
 )
 
 
-@witness("ADMIT-09", "ADMIT-03")
+@witness("ADMIT-03")
 async def test_toleration_has_to_be_of_the_taint(node: Node) -> None:
     """A pod that asks for no memory is taken under memory pressure if it tolerates just that."""
     with node.pressure(memory_available="50Mi"):

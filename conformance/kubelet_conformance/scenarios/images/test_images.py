@@ -396,7 +396,7 @@ async def test_pull_that_failed_claims_no_image(node: Node) -> None:
     await _expect_no_pulls(node, other)
 
 
-@witness("IMAGE-22")
+@witness("START-02")
 async def test_image_of_root_is_refused(node: Node) -> None:
     """A container that must not run as root is refused an image whose user is root, or that names none."""
     node.runtime.add_image("registry/root:1", user="0")

@@ -212,7 +212,7 @@ async def test_sidecar_waits_for_its_image(node: Node) -> None:
     await web.until_running("s1", "s2", "c1", contract="START-02")
 
 
-@witness("INIT-11", kubernetes=(1, 29))
+@witness("PHASE-07", kubernetes=(1, 29))
 async def test_pod_ends_with_an_init_container_beside_a_sidecar(node: Node) -> None:
     """A pod that runs once is over when an init container beside its sidecar fails, or is lost."""
     job = node.want(pod(name="job", init=(sidecar(), container("i1", "exit 3 1")), restart="Never"))

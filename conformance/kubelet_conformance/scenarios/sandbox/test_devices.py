@@ -74,7 +74,7 @@ async def test_device_that_was_given_back_is_prepared_anew(node: Node) -> None:
     await node.expect("it is prepared for each", lambda: unprepared, "SYNC-18")
 
 
-@witness("SYNC-18", "TERM-27", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+@witness("SYNC-18", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
 async def test_device_comes_back_after_a_restart(node: Node) -> None:
     """What two pods have shared is given back with the second, and prepared for a third after a restart."""
     uses = container("c1", resources=USES)
