@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.scenarios import every_scenario
+
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_SCREEN = 40
 
@@ -50,6 +53,15 @@ def copy(tmp_path: Path) -> Path:
 def write_readme(root: Path, second: str) -> None:
     """A README whose second command is this."""
     (root / "README.md").write_text(f"# T\n\n```sh\necho first\n```\n\n```sh\n{second}\n```\n")
+
+
+def test_counts_are_those_of_the_suite() -> None:
+    """How many scenarios and contracts there are is said as it is, and so is how many traces a run has."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    scenarios = len(every_scenario())
+
+    assert f"{scenarios} scenarios of the pod lifecycle, judged by {len(every_contract())} contracts" in text
+    assert f"0 error in {scenarios} traces\n" in text
 
 
 def test_first_screen_shows_two_commands() -> None:
