@@ -81,9 +81,8 @@ class SyncResult(msgspec.Struct, frozen=True):
     def error(self) -> str | None:
         """What went wrong, in one text; None if nothing did."""
         texts = [*([self.problem] if self.problem else []), *map(str, self.failures)]
-        if not texts:
-            return None
-        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        text = ", ".join(texts)
+        return f"[{text}]" if len(texts) > 1 else text or None
 
     @property
     def wait(self) -> float | None:

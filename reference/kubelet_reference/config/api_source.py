@@ -3,8 +3,6 @@
 import logging
 from typing import NoReturn
 
-from lightkube.models.core_v1 import Pod
-
 from kubelet_reference.api import pods
 from kubelet_reference.config.mux import Mux
 from kubelet_reference.config.static_pods import Source
@@ -29,8 +27,6 @@ class ApiSource:
         self._random = random
         self._mux = mux
         self._node_name = node_name
-        self._uids: dict[str, str] = {}
-        """The UID of the pod that has each name, by namespace and name: a name can be given anew."""
 
     async def run(self) -> NoReturn:
         """Follow the API server until cancelled."""
@@ -61,7 +57,6 @@ class ApiSource:
     async def _list(self) -> str:
         """Make what the API server has the new snapshot; gives the version to watch from."""
         found, version = await self._api.list_pods(self._node_name)
-        self._uids = {pods.key(pod): pods.uid(pod) for pod in found}
         self._mux.set_pods(Source.API, found)
         return version
 
@@ -76,16 +71,6 @@ class ApiSource:
 
     def _take(self, event: WatchEvent) -> None:
         if event.type == "DELETED":
-            self._drop(event.pod)
+            self._mux.change_pods(Source.API, (), (pods.uid(event.pod),))
         else:
-            self._keep(event.pod)
-
-    def _keep(self, pod: Pod) -> None:
-        last = self._uids.get(pods.key(pod))
-        self._uids[pods.key(pod)] = pods.uid(pod)
-        self._mux.change_pods(Source.API, (pod,), (last,) if last and last != pods.uid(pod) else ())
-
-    def _drop(self, pod: Pod) -> None:
-        if self._uids.get(pods.key(pod)) == pods.uid(pod):
-            del self._uids[pods.key(pod)]
-        self._mux.change_pods(Source.API, (), (pods.uid(pod),))
+            self._mux.change_pods(Source.API, (event.pod,))

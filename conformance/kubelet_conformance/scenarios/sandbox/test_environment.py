@@ -138,9 +138,13 @@ async def test_container_is_given_what_its_pod_says(node: Node) -> None:
 
 _LONG = "/".join(["x" * 255] * 15 + ["y" * 127, "y" * 128])
 """The longest path of a file, of names that are as long as a name may be."""
-_OF_NODE = {"CPUS": "4", "MEMORY": "1024", "LIMIT": "1500", "NONE": "0"}
+_OF_NODE = {"CPUS": "4", "MILLICPUS": "3500", "MEMORY": "1024", "LIMIT": "1500", "NONE": "0"}
 _AMOUNTS: Sequence[Json] = (
     {"path": "CPUS", "resourceFieldRef": {"containerName": "c2", "resource": "limits.cpu"}},
+    {
+        "path": "MILLICPUS",
+        "resourceFieldRef": {"containerName": "c2", "resource": "limits.cpu", "divisor": "1m"},
+    },
     {
         "path": "MEMORY",
         "resourceFieldRef": {"containerName": "c2", "resource": "limits.memory", "divisor": "1Mi"},
