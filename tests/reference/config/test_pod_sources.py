@@ -285,8 +285,9 @@ async def test_watch_tells_each_change() -> None:
         for kind, pod in (
             ("ADDED", a_pod(uid="1", resourceVersion="2")),
             ("MODIFIED", a_pod(uid="1", resourceVersion="3", labels={"a": "b"})),
-            ("MODIFIED", a_pod(uid="2", resourceVersion="4")),
-            ("DELETED", a_pod(uid="2", resourceVersion="5")),
+            ("DELETED", a_pod(uid="1", resourceVersion="4")),
+            ("ADDED", a_pod(uid="2", resourceVersion="5")),
+            ("DELETED", a_pod(uid="2", resourceVersion="6")),
         ):
             world.api.watch.put_nowait(WatchEvent(kind, pod))
         assert await world.after(0.1) == [
@@ -299,7 +300,7 @@ async def test_watch_tells_each_change() -> None:
         world.api.watch.put_nowait(None)
         await world.after(0.1)
 
-    assert world.api.asked[-1] == "watch node-1 5"
+    assert world.api.asked[-1] == "watch node-1 6"
 
 
 @pytest.mark.parametrize("code", [0, 410, 500])
