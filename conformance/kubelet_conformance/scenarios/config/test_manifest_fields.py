@@ -481,23 +481,6 @@ async def test_fields_of_volumes(node: Node) -> None:
     await _only_good_ones_are_run(node, good, _OF_VOLUMES, [pod(volumes=two), pod(volumes=of_nobody)])
 
 
-_KEYS = [
-    {"name": "A", "valueFrom": {"secretKeyRef": {**_REFERENCE, "key": each}}}
-    for each in (_LONGEST, f"{_LONGEST}a")
-]
-_LONG_NAMES: Fields = {
-    "metadata.generateName": ((_LONGEST,), (f"{_LONGEST}a",)),
-    "spec.priorityClassName": ((_LONGEST,), (f"{_LONGEST}a",)),
-    f"{_C}.env.0": (_KEYS[:1], _KEYS[1:]),
-}
-
-
-@witness("STATIC-26", kubernetes=(1, 32), until=(1, 32))
-async def test_longest_names(node: Node) -> None:
-    """Manifests with names of 253 characters are run, with longer ones they are not."""
-    await _only_good_ones_are_run(node, pod(), _LONG_NAMES, [])
-
-
 def _rules(count: int = 1, **exit_codes: object) -> list[Json]:
     """So many rules that restart a container which exits with 1, or with these codes."""
     return [{"action": "Restart", "exitCodes": {"operator": "In", "values": [1], **exit_codes}}] * count

@@ -49,6 +49,22 @@ async def test_texts_of_manifests(node: Node) -> None:
     await only_these_run(node, texts, len(_GOOD_TEXTS))
 
 
+@witness("STATIC-26", kubernetes=(1, 32), until=(1, 32))
+async def test_longest_names(node: Node) -> None:
+    """Manifests with names and keys of 253 characters are run, with longer ones they are not."""
+    longest, texts = "a." * 126 + "a", dict[str, str]()
+    for kind, word in (("good", longest), ("bad", f"{longest}a")):
+        key = {"name": "settings", "key": word, "optional": True}
+        env = [{"name": "A", "valueFrom": {"secretKeyRef": key}}]
+        begun = pod()
+        begun["metadata"]["generateName"] = word
+        for number, manifest in enumerate((begun, pod(priorityClassName=word), pod(container(env=env)))):
+            manifest["metadata"]["name"] = name = f"{kind}-{number}"
+            texts[name] = json.dumps(manifest)
+            node.manifests.write(f"{name}.json", texts[name])
+    await only_these_run(node, texts, len(texts) // 2)
+
+
 async def only_these_run(node: Node, texts: Mapping[str, str], count: int) -> None:
     """See that the first so many of these manifests have a mirror, and no others one or a sandbox.
 
