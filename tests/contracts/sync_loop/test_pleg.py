@@ -1,7 +1,7 @@
 """PLEG contracts: each is kept by a right trace and broken by a wrong one."""
 
 import pytest
-from running import BROKEN, KEPT, running
+from running import BROKEN, KEPT, running, two_running
 from trace_builder import ContainerHandle, TraceBuilder
 from twice import detects
 
@@ -53,6 +53,24 @@ def test_relist_may_wait_for_an_inspection(
     if hangs and late:
         s.end("ContainerStatus", waiting, error="DEADLINE_EXCEEDED")
     s.call("ListContainers", {}, {})
+
+
+@detects("PLEG-13", begin=two_running, if_right=Verdict.NOT_EXERCISED)
+def test_relist_that_inspects_for_long_delays_the_next(
+    s: TraceBuilder, c1: ContainerHandle, c2: ContainerHandle, *, right: bool
+) -> None:
+    """PLEG-13: what exits while a relist inspects other pods is read by the next one, after its period."""
+    s.container_status(c1, state="CONTAINER_RUNNING")
+    same = ("metadata", "image", "labels", "annotations")
+    records = [
+        {"id": one.id, "state": "CONTAINER_RUNNING", **{name: one.config[name] for name in same}}
+        for one in (c1, c2)
+    ]
+    s.call("ListContainers", {}, {"containers": records})
+    s.exited(c1, 1, seen=False)
+    for _ in range(6 if right else 2):
+        s.wait(0.3).container_status(c2, state="CONTAINER_RUNNING")
+    s.wait(4).call("ListPodSandbox", {}, {})
 
 
 @detects("PLEG-04", if_right=Verdict.NOT_EXERCISED, hook_is_over=(False, True))

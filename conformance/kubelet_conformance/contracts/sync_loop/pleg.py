@@ -3,6 +3,7 @@
 PLEG: a kubelet that cannot list its runtime starts no pod; one that is behind continues to relist.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator
 
@@ -39,6 +40,8 @@ from kubelet_conformance.trace.world.resolve import LATE_SECONDS
 _INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _RELIST_SLACK = 2.0
 """What a loaded machine may add to a relist."""
+_PAUSE = 0.5
+"""Between two inspections of one relist less time passes, and more before the next relist."""
 _INSPECTIONS_MAX = 3
 """How often a pod may be inspected within REACTION though nothing about it changed."""
 
@@ -240,6 +243,29 @@ _CONTAINER_READ, _REMOVAL = done("ContainerStatus"), call("RemoveContainer")
 _READING_FAILED = LISTING_FAILED.either(failed("ContainerStatus", "PodSandboxStatus"), happened("removed"))
 
 
+class _Inspections(Note):
+    """When the relist that lists or inspects was last answered."""
+
+    t: float = -math.inf
+
+
+@observer(on=listed_all("ListContainers").either(done(*sorted(_INSPECTIONS))))
+def take_inspections(m: Moment) -> None:
+    """A relist inspects one pod after another, without a pause."""
+    inspections, listed = m.node.note(_Inspections), m.call.rpc == "ListContainers"
+    if listed or m.t - inspections.t < _PAUSE:
+        inspections.t = m.t
+
+
+def _inspects_for_long(m: Moment) -> bool:
+    """A relist still inspects pods when the next one would be due: that comes a period after its end."""
+    is_its = m.t - m.node.note(_Inspections).t < _PAUSE
+    return is_its and m.t - m.node.note(WholeList).t > RELIST + _PAUSE
+
+
+_INSPECTED_SLOWLY = done(*sorted(_INSPECTIONS)).where(_inspects_for_long)
+
+
 @contract("PLEG-13", on=exited())
 def exit_is_noticed_within_a_relist(m: Moment, container: Container) -> Findings:
     """The kubelet reads the state of a container within a relist after it exited."""
@@ -251,7 +277,7 @@ def exit_is_noticed_within_a_relist(m: Moment, container: Container) -> Findings
     return answered(
         by=_CONTAINER_READ.where(is_it),
         within=RELIST + _RELIST_SLACK,
-        unless=_READING_FAILED.either(_LISTED_SLOWLY, _REMOVAL.where(is_it)),
+        unless=_READING_FAILED.either(_LISTED_SLOWLY, _INSPECTED_SLOWLY, _REMOVAL.where(is_it)),
         whole_node=True,
         text=f"the exit of {container.name} is read",
     )
