@@ -213,11 +213,13 @@ def _span(
 def _time_of(path: str, seq: int) -> float:
     if Path(path).exists() and not Path(path).is_file():
         raise click.ClickException(f"{path}: is no plain file, and --around reads it twice: copy it")
+    last = 0
     with Reader(path) as reader:
         for record in reader:
             if record.seq >= seq:
                 return record.t
-    raise click.ClickException(f"{path}: has no record #{seq}; its last is #{record.seq}")
+            last = record.seq
+    raise click.ClickException(f"{path}: has no record #{seq}; its last is #{last}")
 
 
 def _check_span(begin: float | None, end: float | None) -> None:

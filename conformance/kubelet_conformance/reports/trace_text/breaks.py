@@ -109,7 +109,9 @@ class _Slicer:
         """What was found; a call without a reply says so."""
         for line in self._begun.values():
             self._lines[line.seq] = Line(line.seq, line.t, f"{line.text} (no reply)")
-        clock = (lambda _: "") if self._header is None else self._header.time_of_day
+        if self._header is None:
+            return {}
+        clock = self._header.time_of_day
         return {seq: replace(line, clock=clock(line.t)) for seq, line in self._lines.items()}
 
 
