@@ -16,6 +16,7 @@ ON_SINCE: Mapping[str, int | None] = {
     "InPlacePodVerticalScaling": 33,
     "KubeletCrashLoopBackOffMax": 35,
     "KubeletEnsureSecretPulledImages": 35,
+    "PodLifecycleSleepAction": 30,
     "PodObservedGenerationTracking": 34,
     "PodReadyToStartContainersCondition": 29,
     "PreventStaticPodAPIReferences": 34,
