@@ -337,10 +337,11 @@ def _sandbox_is_refused(m: Moment, pod: Pod) -> None:
 
 @failed_sandbox_is_retried.clause("text", on=event("FailedCreatePodSandBox"))
 def event_has_the_error_of_the_runtime(m: Moment, pod: Pod, event: Event) -> Findings:
-    """The event of the failure has the runtime's error with its code; in a redacted trace neither is there."""
+    """The event of the failure has the runtime's error with its code."""
     refusal = pod.note(_Refusal)
     text, refusal.text = refusal.text, ""
     if not text or m.t - refusal.t > REACTION:
         return None
+    # Where secrets are digests, so are errors.
     is_right = m.header.redacted or text in event.message
     return KEPT if is_right else broken(f"the event says {event.message!r}, expected {text!r}")
