@@ -32,8 +32,16 @@ def report(*, record: str, form: str, output: str | None, reports: tuple[str, ..
     code is that of the run.
     """
     settings = click.get_current_context().ensure_object(Settings)
-    everywhere = settings.debug, settings.verbose, timelines == "all", declared_bugs, processors()
-    delivery = Delivery(form, output, reports, *everywhere)
+    delivery = Delivery(
+        form,
+        output,
+        reports,
+        settings.debug,
+        settings.verbose,
+        all_timelines=timelines == "all",
+        bugs=declared_bugs,
+        processes=processors(),
+    )
     delivery.check()
     with opened(record) as found:
         return gravest(Exit(found.run.exit_code), delivery.deliver(found))

@@ -1,8 +1,6 @@
 """START: how one container is created and started: labels, annotations, log path, message file and times."""
 
 from collections.abc import Iterator
-from datetime import datetime
-from functools import lru_cache
 
 import msgspec
 
@@ -16,6 +14,7 @@ from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.errors import BodyError
+from kubelet_conformance.trace.format.header import epoch_seconds
 from kubelet_conformance.trace.format.labels import Annotation, Label, shown
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler, PodSpec
 
@@ -246,14 +245,13 @@ def termination_message_has_a_fresh_file(m: Moment) -> Findings:
     return KEPT
 
 
-@lru_cache(maxsize=1024)
 def _seconds(text: str | None) -> int | None:
     if text is None:
         return None
-    try:
-        return int(datetime.fromisoformat(text).timestamp())
-    except ValueError:
-        raise BodyError(f"{text[:40]!r} is no time") from None
+    found = epoch_seconds(text)
+    if found is None:
+        raise BodyError(f"{text[:40]!r} is no time")
+    return int(found)
 
 
 def _reported_times(one: ContainerStatus) -> list[tuple[str, str, str | None, str | None]]:

@@ -1,8 +1,6 @@
 """A written status, joined with the manifest and the records, and what the kubelet had read by then."""
 
 import math
-from datetime import datetime
-from functools import lru_cache
 
 import msgspec
 
@@ -13,6 +11,7 @@ from kubelet_conformance.contract.patterns import failed, kubelet, late, listed_
 from kubelet_conformance.contracts.facts.timing import POLLED, REACTION
 from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
 from kubelet_conformance.contracts.tables.table import Row
+from kubelet_conformance.trace.format.header import epoch_seconds
 from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Kind, PodStatus
 from kubelet_conformance.trace.format.records import Call, Reply
 from kubelet_conformance.trace.world.disruption import disruption_of
@@ -335,7 +334,7 @@ def _is_past_its_deadline(m: Moment, pod: Pod, status: PodStatus) -> bool:
     spec = pod.spec
     if spec is None or spec.active_deadline_seconds is None:
         return False
-    begun, origin = seconds(status.start_time), _timestamp(m.header.started)
+    begun, origin = seconds(status.start_time), epoch_seconds(m.header.started or "")
     return begun is None or origin is None or begun - origin + spec.active_deadline_seconds <= m.t
 
 
@@ -351,21 +350,10 @@ def _held(pod: Pod, m: Moment) -> set[str]:
     return held | {"Pending"} if pod.static and pod.note(Mirror).seq > (pod.status_seq or 0) else held
 
 
-@lru_cache(maxsize=1024)
 def seconds(stamp: str | None) -> int | None:
     """A time of the API's as whole seconds since the epoch; None where it is absent or no time."""
-    found = _timestamp(stamp)
+    found = epoch_seconds(stamp or "")
     return None if found is None else int(found)
-
-
-def _timestamp(stamp: str | None) -> float | None:
-    """The same with the fraction of a second, which the beginning of a trace has."""
-    if not stamp:
-        return None
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return None
 
 
 def shows_probes_only(m: Moment) -> bool:

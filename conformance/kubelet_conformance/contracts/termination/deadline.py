@@ -1,8 +1,6 @@
 """DEADLINE: pods with activeDeadlineSeconds."""
 
 from collections.abc import Iterator
-from datetime import datetime
-from functools import lru_cache
 
 from kubelet_conformance.contract import Answered, Finding, Moment, Note, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS
@@ -11,17 +9,10 @@ from kubelet_conformance.contract.patterns import call, kubelet, status
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, worker_is_busy
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, ROUNDING
+from kubelet_conformance.trace.format.header import epoch_seconds
 from kubelet_conformance.trace.world.in_flight import is_the_workers
 
 _EXCEEDED = "DeadlineExceeded"
-
-
-@lru_cache(maxsize=1024)
-def _seconds(text: str) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return None
 
 
 def _deadline(m: Moment, pod: Pod, reported: PodStatus | None) -> float | None:
@@ -31,7 +22,7 @@ def _deadline(m: Moment, pod: Pod, reported: PodStatus | None) -> float | None:
         return None
     if not zero:
         return None
-    began, origin = _seconds(reported.start_time), _seconds(zero)
+    began, origin = epoch_seconds(reported.start_time), epoch_seconds(zero)
     if began is None or origin is None:
         return None
     return began - origin + spec.active_deadline_seconds
