@@ -23,6 +23,13 @@ SYSTEM_CRITICAL = 2_000_000_000
 """The priority from which on a pod is critical (scheduling.k8s.io)."""
 LEAST_KILL_TIMEOUT = 10.0
 """How long an eviction waits for a kill at least (pod_workers.go)."""
+
+
+def kill_timeout(grace: float) -> float:
+    """How many seconds an eviction or a preemption waits for a pod that has this grace (pod_workers.go)."""
+    return max(LEAST_KILL_TIMEOUT, 1.5 * grace)
+
+
 _HARD = {
     "memory.available": "100Mi",
     "nodefs.available": "10%",

@@ -216,14 +216,10 @@ def _kill_timeout(m: Moment, pod: Pod) -> float | None:
     if pod.spec is None or not isinstance(m.record, Event):
         return None
     if m.record.reason == "Preempting":
-        return _half_as_much_again(pod.spec.grace_seconds)
+        return pressure.kill_timeout(pod.spec.grace_seconds)
     # Up to 1.30 the eviction manager waits as if the pod were to go at once.
     grace = eviction_grace(m, pod) if _GRACE.get(m.kubernetes) == "short" else None
-    return None if grace is None else _half_as_much_again(grace)
-
-
-def _half_as_much_again(grace: float) -> float:
-    return max(pressure.LEAST_KILL_TIMEOUT, 1.5 * grace)
+    return None if grace is None else pressure.kill_timeout(grace)
 
 
 @kill_is_not_awaited_for_ever.clause("not-early", on=event("ExceededGracePeriod"))
@@ -233,7 +229,7 @@ def nobody_gives_up_early(m: Moment, pod: Pod) -> Findings:
     if disruption is None or pod.spec is None or not pod.born:
         return None
     grace = pod.spec.grace_seconds if disruption.reason == "Preempting" else 0
-    if m.t - disruption.t < _half_as_much_again(grace) - 1:
+    if m.t - disruption.t < pressure.kill_timeout(grace) - 1:
         return broken(f"given up {m.t - disruption.t:.1f} s after the kill began", disruption.seq)
     return KEPT
 

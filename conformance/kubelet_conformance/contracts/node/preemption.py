@@ -114,9 +114,7 @@ def _room_is_made(m: Moment, *, static: bool) -> Findings:
         _taken(lower, r) < pressure.demand(spec, r) for r in lacks
     ):
         return None
-    kill_timeout = sum(
-        max(pressure.LEAST_KILL_TIMEOUT, 1.5 * (one.spec.grace_seconds if one.spec else 0)) for one in lower
-    )
+    kill_timeout = sum(pressure.kill_timeout(one.spec.grace_seconds if one.spec else 0) for one in lower)
     text = f"pod {pod.name}, which is critical, gets its room"
     return _is_started(pod, FILE_POLL + REACTION + kill_timeout, text)
 
