@@ -15,7 +15,7 @@ from kubelet_reference.util.versions import Behaviour
 RESTART_PERIOD_GATE = "KubeletCrashLoopBackOffMax"
 """Lets crashLoopBackOff.maxContainerRestartPeriod be set (1.32)."""
 
-_ALWAYS_ON = {"PodLifecycleSleepAction": "sleep hooks are always run"}
+ALWAYS_ON = {"PodLifecycleSleepAction": "sleep hooks are always run"}
 """Gates that cannot be closed here, each with the reason."""
 
 
@@ -49,8 +49,8 @@ def check_gates(gates: Mapping[str, bool], behaviour: Behaviour, place: FieldPat
             here.wrong(f"unknown feature gate; known are {', '.join(sorted(GATES_SINCE))}")
         elif behaviour.minor < since:
             here.wrong(f"Kubernetes 1.{behaviour.minor} has no such gate, 1.{since} is the first")
-        elif not value and name in _ALWAYS_ON:
-            here.wrong(f"can only be true in kubelet-reference: {_ALWAYS_ON[name]}")
+        elif not value and name in ALWAYS_ON:
+            here.wrong(f"can only be true in kubelet-reference: {ALWAYS_ON[name]}")
 
 
 def with_gates(behaviour: Behaviour, gates: Mapping[str, bool]) -> Behaviour:
