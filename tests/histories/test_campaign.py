@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from command import in_process
 from jsonschema import Draft202012Validator
+from sampling import sampled
 
 from kubelet_conformance.campaigns.histories import campaign
 from kubelet_conformance.campaigns.histories.campaign import Campaign, HistoriesRequest
@@ -193,9 +194,7 @@ def test_wrong_usage_ends_with_2(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "part", [1, *(pytest.param(each, marks=pytest.mark.campaign) for each in range(2, PARTS + 1))]
-)
+@pytest.mark.parametrize("part", sampled(range(1, PARTS + 1), PARTS))
 def test_a_thousand_histories_break_nothing(part: int) -> None:
     """The reference keeps every contract in a thousand generated histories, and its node settles."""
     contracts, choice = list(every_contract().values()), Choice(kubernetes="1.32")

@@ -94,7 +94,7 @@ def in_folder(text: str, folders: Mapping[str, Path]) -> str:
     return re.sub(r"--mount=\S+ ?", "", text)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_steps_of_the_image_install_it_from_an_index(tmp_path: Path) -> None:
     """The steps build wheels, install by their names from a folder of them, and the image plays scenarios."""
     venv.create(tmp_path / "environment", with_pip=True)

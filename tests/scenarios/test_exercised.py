@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from catalogue_pages import AREAS, pages
 from command import in_process
+from sampling import sampled
 from shared_plays import SharedPlays
 
 from kubelet_conformance.campaigns.coverage import (
@@ -56,9 +57,7 @@ def test_reference_keeps_everything(plays: SharedPlays, kubernetes: str) -> None
     assert ill == []
 
 
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(each, marks=pytest.mark.campaign) for each in range(1, PARTS))]
-)
+@pytest.mark.parametrize("part", sampled(range(PARTS), PARTS))
 def test_check_says_what_was_said(
     capsys: pytest.CaptureFixture[str], plays: SharedPlays, tmp_path: Path, part: int
 ) -> None:
