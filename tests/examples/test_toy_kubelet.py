@@ -29,6 +29,7 @@ LEFT = {"START-08", "START-10"}
 """What the mended toy breaks."""
 SOMETIMES = {"SYNC-11"}
 """What it breaks by its timing."""
+PROVED = "{}  can be kept and broken\n"
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -136,11 +137,14 @@ def test_own_contract_is_told_apart(run: Run) -> None:
 @pytest.mark.slow
 def test_own_runtime_scenario_is_played(run: Run) -> None:
     """`runtime` plays it beside those of the suite, and the report names it with its entry point."""
-    played = run("kubelet_conformance", "runtime", "fake", "CRI-05", "--format=json")
+    played = run("kubelet_conformance", "runtime", "fake", "CRI-05", "TOY-2", "--format=json")
     report = json.loads(played.stdout)
 
     assert "toy.sandbox_is_stopped_three_times" in [each["name"] for each in report["scenarios"]]
-    assert [each["verdict"] for each in report["contracts"]] == ["kept"]
+    assert [(each["id"], each["verdict"]) for each in report["contracts"]] == [
+        ("CRI-05", "kept"),
+        ("TOY-2", "kept"),
+    ]
 
 
 @pytest.mark.slow
@@ -162,7 +166,7 @@ def test_contract_that_cannot_fail_is_refused(run: Run, project: Path) -> None:
     (project / "toy_rules" / "bugs.py").write_text("")
     lacking = run("kubelet_conformance", "zoo", "--contract", "TOY-1")
 
-    assert (proved.returncode, proved.stdout) == (0, "TOY-1  can be kept and broken\n"), proved.stderr
+    assert (proved.returncode, proved.stdout) == (0, f"{PROVED.format('TOY-1')}{PROVED.format('TOY-2')}"), proved.stderr
     assert (refused.returncode, lacking.returncode) == (1, 1)
     assert "TOY-BUG-1 does not break it: its judge may be unable to" in refused.stdout
     assert "no bug breaks it, perhaps nothing can" in lacking.stdout
@@ -174,7 +178,7 @@ def test_contract_that_cannot_fail_is_refused(run: Run, project: Path) -> None:
         ('"TOY-1"', '"SANDBOX-99"', "is of the catalogue; choose an area of your own, such as ACME"),
         ('"TOY-1"', '"TOY"', "expected an id such as ACME-01"),
         (' level="MUST",', "", 'TOY-1 has no level: write @contract("TOY-1", ..., level="MUST")'),
-        ("contract import", "contracts import", "toy_rules/contracts.py:3: cannot be imported: ImportError"),
+        ("contract import", "contracts import", "toy_rules/contracts.py:5: cannot be imported: ImportError"),
     ],
 )
 def test_mistakes_of_other_packages_are_named(

@@ -1,5 +1,7 @@
 """Rules of the house, in an area of their own."""
 
+from string import hexdigits
+
 from kubelet_conformance.contract import (
     CRI,
     KEPT,
@@ -11,6 +13,7 @@ from kubelet_conformance.contract import (
     broken,
     call,
     contract,
+    done,
 )
 
 
@@ -22,4 +25,20 @@ def logs_are_found_by_uid(m: Moment, pod: Pod) -> Findings:
     folder = m.request(bodies.RunPodSandboxRequest).config.log_directory
     if not folder.endswith(f"_{pod.uid}"):
         return broken(f"expected a log directory that ends with _{pod.uid}, got {folder!r}")
+    return KEPT
+
+
+@contract(
+    "TOY-2",
+    on=done("RunPodSandbox"),
+    needs=(CRI,),
+    level="MUST",
+    binds="runtime",
+    source="operations handbook, 3.2",
+)
+def sandbox_ids_are_file_names(m: Moment) -> Findings:
+    """The id of a sandbox has only hexadecimal digits, as the log shipper names files by it."""
+    name = m.response(bodies.RunPodSandboxReply).pod_sandbox_id
+    if not set(name) <= set(hexdigits):
+        return broken(f"expected hexadecimal digits, got {name!r}")
     return KEPT

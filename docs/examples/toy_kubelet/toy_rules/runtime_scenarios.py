@@ -3,7 +3,7 @@
 from kubelet_conformance.runtime_checks import Runtime, runtime_scenario
 
 
-@runtime_scenario("CRI-05")
+@runtime_scenario("CRI-05", "TOY-2")
 async def sandbox_is_stopped_three_times(runtime: Runtime) -> None:
     """The log shipper stops what the kubelet has stopped, and what it has stopped itself."""
     sandbox = await runtime.sandbox()
