@@ -144,9 +144,16 @@ class _ClearsNothingAway(PodHandlers):
         super().reconcile([pod for pod in reported if not (pod.status and pod.status.reason == EVICTED)])
 
 
-@bug("K8S-141857", breaks="EVICT-05", aliases="K8S-123782")
-class ClearsAwayEarly(PodHandlers):
-    """The dead containers of an evicted pod are removed before anybody knows how they ended."""
+class _GivesUpTheEvicted(PodWorkers):
+    """What is left of an evicted pod may go while it is still being stopped."""
+
+    def should_content_be_removed(self, uid: str) -> bool:
+        worker = self._workers.get(uid)
+        return super().should_content_be_removed(uid) or (worker is not None and worker.is_evicted)
+
+
+class _ClearsAwayWithEachSync(PodHandlers):
+    """Removes dead containers that may go with each sync of their pod."""
 
     def sync(self, uids: Iterable[str]) -> None:
         found = list(uids)
@@ -154,6 +161,12 @@ class ClearsAwayEarly(PodHandlers):
         for uid in found:
             if self.workers.should_content_be_removed(uid):
                 self.remove_dead_containers(uid)
+
+
+@bug("K8S-141857", breaks="EVICT-05", aliases="K8S-123782")
+def clears_away_early() -> WrongParts:
+    """The dead containers of an evicted pod are removed before anybody knows how they ended."""
+    return parts_with(_GivesUpTheEvicted, _ClearsAwayWithEachSync)
 
 
 @bug("MUT-EVICT-07", breaks="EVICT-07")

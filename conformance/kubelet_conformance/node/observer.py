@@ -61,10 +61,12 @@ class Observer:
         """Wait until `holds()` is true of what was observed, at most `within` seconds.
 
         What is `awaited` may be put into words when the wait is over.
-        With `contract`, the outcome is written as an `expect` record for the contract's judge. Raises
-        WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
+        With `contract`, the outcome is written as an `expect` record for the contract's judge, unless a fault
+        that the scenario knows nothing of may have the wait fail. Raises WaitTimeoutError, which says what
+        was awaited, what was last seen, and how the trace ends.
         """
         target = self.target
+        contract = "" if target.is_disturbed else contract
         within = min(max(within, target.wait_seconds_min), target.wait_seconds_max)
         deadline = target.now() + within
         met = await self.reaches(holds, within)

@@ -201,7 +201,7 @@ class PodHandle:
 
     async def until_waiting(self, name: str, reason: str, **limits: Unpack[Limits]) -> None:
         """Wait until a container waits for that reason, for the judge of START-02 unless another is named."""
-        limits = self._judged(limits, "START-02")
+        limits = {"contract": "START-02", **limits}
         await self.until(
             lambda: self.waiting_reason(name) == reason, f"{name} waiting with {reason}", **limits
         )
@@ -258,12 +258,8 @@ class PodHandle:
 
     async def until_event(self, reason: str, *, count: int = 1, **limits: Unpack[Limits]) -> None:
         """Wait for an event, for the judge of EVENTS-01 unless another is named."""
-        limits = self._judged(limits, "EVENTS-01")
+        limits = {"contract": "EVENTS-01", **limits}
         await self.until(lambda: len(self.events(reason)) >= count, f"event {reason} x{count}", **limits)
-
-    def _judged(self, limits: Limits, contract: str) -> Limits:
-        """These limits with a judge; a fault that the scenario knows nothing of may have the wait fail."""
-        return limits if self._target.is_disturbed else {"contract": contract, **limits}
 
     async def until_stopped(self, **limits: Unpack[Limits]) -> None:
         """Wait until nothing of it runs: no container and no ready sandbox."""

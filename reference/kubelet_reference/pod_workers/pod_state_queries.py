@@ -87,11 +87,14 @@ class PodStateQueries:
         return self._is_synced if worker is None else worker.has_ended
 
     def should_content_be_removed(self, uid: str) -> bool:
-        """Whether folders, logs and dead containers may go: the pod is evicted, or deleted and stopped."""
+        """Whether folders, logs and dead containers may go: the pod is evicted or deleted, and has stopped.
+
+        While an evicted pod is still being stopped they tell how its containers ended (EVICT-05).
+        """
         worker = self._workers.get(uid)
         if worker is None:
             return self._is_synced
-        return worker.is_evicted or (worker.is_deleted and worker.has_ended)
+        return worker.has_ended and (worker.is_evicted or worker.is_deleted)
 
     def is_static_pod_ending(self, full_name: str) -> bool:
         """Whether the static pod that holds the name is being stopped; its mirror stays (STATIC-15)."""

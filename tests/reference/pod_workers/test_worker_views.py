@@ -33,11 +33,12 @@ def answers(worker: Worker | None, *, is_synced: bool = True) -> list[bool]:
     [
         (Worker("u1", "", State.SYNC), [True, False, False]),
         (Worker("u1", "", State.TERMINATING, is_deleted=True), [True, False, False]),
-        (Worker("u1", "", State.TERMINATING, is_evicted=True), [True, False, True]),
+        (Worker("u1", "", State.TERMINATING, is_evicted=True), [True, False, False]),
         (Worker("u1", "", State.TERMINATED), [False, True, False]),
         (Worker("u1", "", State.TERMINATED, is_deleted=True), [False, True, True]),
+        (Worker("u1", "", State.TERMINATED, is_evicted=True), [False, True, True]),
     ],
-    ids=["sync", "asked", "evicted", "stopped", "deleted"],
+    ids=["sync", "asked", "being evicted", "stopped", "deleted", "evicted"],
 )
 def test_pod_with_a_worker(worker: Worker, expected: list[bool]) -> None:
     """Each permission is given when the state is reached that makes it safe, and not before."""

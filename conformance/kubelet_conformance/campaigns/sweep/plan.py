@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from hashlib import blake2s
 from itertools import chain, zip_longest
 
-from kubelet_conformance.campaigns.sweep.kinds import KINDS, Blow, blows_at
+from kubelet_conformance.campaigns.sweep.kinds import KINDS, After, Blow, blows_at
 from kubelet_conformance.campaigns.sweep.play import Undisturbed
 from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.trace.format.errors import BadInputError
@@ -93,6 +93,8 @@ class Plan:
 
     def _blows(self, base: Undisturbed) -> Iterator[Blow]:
         for blow in chain.from_iterable(map(blows_at, base.points)):
+            if base.take_turns and blow.kind.after is After.KILL_KUBELET:
+                continue  # A kubelet that was killed is to come back itself.
             if not self.faults or any(each.fits(blow) for each in self.faults):
                 yield blow
 

@@ -34,7 +34,8 @@ _BESIDE_CONTRACTS = frozenset({SETTLES, SCENARIO, ENDS, JUDGED})
 class Undisturbed:
     """A scenario as it is: the points at which a fault may come, and what had not settled in the end.
 
-    `failed` says why it has no end, if that is so; `seconds` is how long it takes.
+    `failed` says why it has no end, if that is so; `seconds` is how long it takes. Where kubelets of two
+    versions `take_turns`, the next one to start is another.
     """
 
     scenario: str
@@ -42,6 +43,7 @@ class Undisturbed:
     not_settled: frozenset[str] = frozenset()
     failed: str = ""
     seconds: float = 0.0
+    take_turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ def undisturbed(function: Function, name: str, stage: Stage, version: str = "") 
         _on_stage(on, name, stage, declared, played_as)
     except ScenarioError as error:
         return Undisturbed(name, tuple(points), failed=str(error.__cause__))
-    return Undisturbed(name, tuple(points), frozenset(left), seconds=seconds)
+    turns = bool(declared.then_kubernetes)
+    return Undisturbed(name, tuple(points), frozenset(left), seconds=seconds, take_turns=turns)
 
 
 @deferred_gc()

@@ -268,6 +268,11 @@ def recorded(pod: Pod, name: str) -> Container | None:
     return newest if newest is not None and newest.state != "removed" else None
 
 
+def has_records(pod: Pod, name: str) -> bool:
+    """The runtime has a record of that name: an older one gives the next number where the newest was lost."""
+    return any(one.state != "removed" for one in pod.containers.get(name, ()))
+
+
 def end_is_read(container: Container) -> Pattern:
     """The kubelet reads or receives that this container has ended, or its record is gone."""
 

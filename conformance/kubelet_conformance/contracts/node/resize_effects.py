@@ -269,6 +269,12 @@ def watched_until_it_is_reported(m: Moment, container: Container) -> Findings:
     return None
 
 
+@observer(on=call("UpdateContainerResources"), gate=GATE)
+def _(_: Moment, container: Container) -> None:
+    # One without an answer, or with an error, may have an effect, and nothing is watched for it.
+    container.note(_Watched).wanted = None
+
+
 @observer(on=_UPDATED, gate=GATE)
 def _(_: Moment, container: Container) -> None:
     watched = container.note(_Watched)

@@ -171,9 +171,9 @@ def _was_stopped(pod: Pod, sandbox: Sandbox | None) -> bool:
     """The pod was stopped before, and all that ran has ended: this is garbage collection, which has its
     period.
     """
-    return (
-        sandbox is not None and sandbox.stopped and all(c.state != "running" for c in pod.every_container())
-    )
+    if sandbox is None or not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+        return False
+    return all(c.state != "running" for c in pod.every_container())
 
 
 @contract("WORK-11", on=read_as("running"), needs=(CRI, PODS, STATUS), versions=since("1.22"))

@@ -163,7 +163,7 @@ def healthy_pod_is_looked_at_again(m: Moment) -> Iterator[Finding]:
         yield answered(
             by=Pattern(frozenset({"api"})).where(_makes_mirror_of(pod)),
             within=RESYNC,
-            unless=pods.FAULT.either(pod_unset()),
+            unless=pods.FAULT.either(pod_unset(), pods.LAST_END.where(pods.of(pod))),
             whole_node=True,
             text=f"{pod.name} is synced again, and has its mirror",
         )

@@ -28,6 +28,7 @@ from kubelet_conformance.contracts.termination.deadline import time_may_be_over
 from kubelet_conformance.trace.format.bodies import ContainerConfig, ContainerStatusReply
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
 from kubelet_conformance.trace.world.kubelet_view import informed_by
+from kubelet_conformance.trace.world.pod_cgroups import lost_cgroup
 
 
 def _app_exit(m: Moment) -> Container | None:
@@ -90,7 +91,8 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)
     stopped_for = (
-        containers.was_changed(container)
+        lost_cgroup(container) > 0
+        or containers.was_changed(container)
         or containers.was_going(container)
         or containers.changed(container, config)
     )

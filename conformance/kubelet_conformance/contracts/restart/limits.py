@@ -8,7 +8,7 @@ from kubelet_conformance.contract import Finding, Moment, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, is_on, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, status
-from kubelet_conformance.contracts.facts.container import asked
+from kubelet_conformance.contracts.facts.container import asked, has_records
 from kubelet_conformance.contracts.facts.disk import is_log, log_names
 from kubelet_conformance.trace.format.records import Metrics
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -68,7 +68,7 @@ def foreign_files_do_not_count(m: Moment, pod: Pod) -> Findings:
     name with digits, a character and "log" in it did.
     """
     config = asked(m)
-    if not pod.born:
+    if not pod.born or has_records(pod, config.metadata.name):
         return None
     newest = pod.newest(config.metadata.name)
     if newest is not None and not newest.vanished:

@@ -10,6 +10,7 @@ from kubelet_conformance.contracts.facts.container import (
     HASHED,
     REMAKING,
     asked,
+    has_records,
     is_hidden,
     put_off,
     recorded,
@@ -35,7 +36,10 @@ def next_number(m: Moment) -> Findings:
     present = [one for one in every if one.state != "removed" and one.sandbox is m.sandbox]
     if not present:
         return None
-    # One whose making failed for the kubelet is known from a listing only, which says nothing of its order.
+    # One whose making failed for the kubelet is known from a listing only, which says nothing of its order:
+    # made late, it may be the newest.
+    if any(asked(m).metadata.attempt == one.attempt + 1 for one in present if one.created_t is None):
+        return None
     newest = max(present, key=lambda one: one.attempt)
     return _attempt_is(m, newest.attempt + 1, f"the newest instance is {newest.attempt}", newest)
 
@@ -62,9 +66,9 @@ class _Removed(Note):
 @contract("RESTART-14", on=call("CreateContainer"), needs=(CRI, PODS))
 def number_from_the_logs(m: Moment, pod: Pod) -> Findings:
     """Without a record the number is that of the last log file plus 1, and 0 if there is none."""
-    if not pod.born or pod.set_t is None or pod.finished_before:
-        return None
     name = asked(m).metadata.name
+    if not pod.born or pod.set_t is None or pod.finished_before or has_records(pod, name):
+        return None
     newest = pod.newest(name)
     if newest is not None and (not newest.vanished or not newest.born or not newest.started_seq):
         return None

@@ -210,6 +210,8 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
             continue  # What it does is not known, so neither is that it ended.
         if container.state == "removed" and statuses.is_reset(m, said):
             continue  # That it was removed is shown in place of its end.
+        if container.exit is not None and container.exit.t >= kubelet_view(m).made_since(m.t):
+            continue  # The status was made before it ended, and is sent again.
         last = said.last_state.terminated
         if container.exit is None:
             yield broken(f"{said.name} waits, and its record has not ended", container.start)

@@ -100,7 +100,9 @@ def healthy_sandbox_is_not_replaced(m: Moment, pod: Pod) -> Findings:
         return None
     if sandbox.state != "ready" or not sandbox.ip or not _before(m.node, sandbox.ready_t) or sandbox.stops:
         return None
-    if is_ended_for_a_reason(m, pod) or (m.call.rpc == "StopPodSandbox" and m.sandbox is not sandbox):
+    if pod.finished or is_ended_for_a_reason(m, pod):
+        return None
+    if m.call.rpc == "StopPodSandbox" and m.sandbox is not sandbox:
         return None
     if not any(_healthy(container, m.node) for container in sandbox.containers.values()):
         return None

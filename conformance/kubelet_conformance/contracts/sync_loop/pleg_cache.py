@@ -200,9 +200,8 @@ def _judged(m: Moment, pod: Pod, said: ContainerStatus) -> Finding | None:
     if newest is None:
         return None  # Their records have gone: what is left may be all that the kubelet sees.
     read_t = newest.note(_FirstRead).t
-    if read_t is None or m.t - read_t < REACTION:
-        return None
-    if kubelet_view(m).api_was_faulty(read_t):
+    view = kubelet_view(m)
+    if read_t is None or view.made_since(m.t) - read_t < REACTION or view.api_was_faulty(read_t):
         return None
     return broken(
         f"the status shows instance {shown.attempt} of {said.name}, not the newer {newest.attempt}",

@@ -48,7 +48,7 @@ async def test_shutdown_in_older_versions(node: Node) -> None:
     await web.until_phase("Failed", within=60)
 
 
-@witness("SHUT-02", shutdown_grace_period=30)
+@witness("SHUT-02", shutdown_grace_period=30, undisturbed="it waits for what a fault lets pass unseen")
 async def test_success_stays_what_it_is(node: Node) -> None:
     """A pod that has ended well, and whose sandbox does not stop, is Succeeded in spite of the shutdown."""
     job = await node.run(container(command="exit 0 3"), name="job", restart="Never")

@@ -25,7 +25,7 @@ async def test_edited_manifest_is_another_pod(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("COND-01", "STATUS-16")
+@witness("COND-01", "STATUS-16", undisturbed="it waits for what a fault lets pass unseen")
 async def test_edited_manifest_of_an_ended_pod_begins_anew(node: Node) -> None:
     """A static pod that is edited after its end is another pod, whose status owes the old one nothing."""
     job = node.want_static(pod(container(command="exit 0 1"), restart="Never", name="job"))

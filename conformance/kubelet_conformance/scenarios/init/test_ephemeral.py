@@ -48,7 +48,7 @@ async def test_debugger_does_not_wait_for_init(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("EPH-04")
+@witness("EPH-04", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugger_that_cannot_start_harms_nobody(node: Node) -> None:
     """An ephemeral container without an image keeps neither another one nor its pod from running."""
     node.runtime.publish_image("registry/absent:1", there=False)

@@ -79,7 +79,12 @@ async def test_container_that_ends_while_a_sidecar_starts_again(node: Node) -> N
     await node.wait(10)
 
 
-@witness("SANDBOX-04", kubernetes=SINCE, feature_gates=GATES)
+@witness(
+    "SANDBOX-04",
+    kubernetes=SINCE,
+    feature_gates=GATES,
+    undisturbed="an older record that a fault leaves keeps the old sandbox",
+)
 async def test_replaced_sandbox_that_is_removed_leaves_its_pod_alone(node: Node) -> None:
     """The event of a removed sandbox is about that one alone: its pod has another one, and runs on in it."""
     web = await node.run()

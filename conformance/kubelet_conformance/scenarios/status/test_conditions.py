@@ -49,7 +49,9 @@ def _gate(node: Node, kind: str, status: str) -> None:
     node.api.update_status("default", "web", {"conditions": [{"type": kind, "status": status}]})
 
 
-@witness("COND-06", "SANDBOX-02", kubernetes=(1, 29))
+@witness(
+    "COND-06", "SANDBOX-02", kubernetes=(1, 29), undisturbed="it waits for what a fault lets pass unseen"
+)
 async def test_sandbox_comes_and_goes(node: Node) -> None:
     """PodReadyToStartContainers is True with a ready sandbox, else False, at the pod's end too."""
     web = await node.run(container(command="run stopdelay=4"))

@@ -73,7 +73,7 @@ async def test_ended_pods_stay_ended(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("PHASE-07")
+@witness("PHASE-07", undisturbed="it starts the kubelet itself")
 async def test_end_that_was_never_told_is_found_again(node: Node) -> None:
     """An end that could not be written before the kubelet's death is read off the runtime's records."""
     job = await node.run(restart="Never", name="job")

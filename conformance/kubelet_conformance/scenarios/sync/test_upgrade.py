@@ -29,7 +29,7 @@ async def test_sidecars_are_taken_over(node: Node) -> None:
         await node.wait(10)
 
 
-@witness("RESTARTKUBELET-03", then=(1, 36))
+@witness("RESTARTKUBELET-03", then=(1, 36), undisturbed="it waits for what a fault lets pass unseen")
 async def test_ended_and_failing_pods_are_found_again(node: Node) -> None:
     """What has ended stays so, and what fails counts on, under a kubelet of another version."""
     done = node.want(pod(container("c1", "exit 0 1"), name="done", restart="Never"))

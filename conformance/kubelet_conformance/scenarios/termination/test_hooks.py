@@ -12,7 +12,7 @@ async def test_post_start_holds_the_next_container_up(node: Node) -> None:
     await web.until_running("c1", "c2", attempt=0)
 
 
-@witness("HOOK-04")
+@witness("HOOK-04", undisturbed="it waits for what a fault lets pass unseen")
 async def test_hooked_container_waits_while_another_is_reported(node: Node) -> None:
     """A container whose postStart hook runs is not yet shown as running when another becomes ready."""
     node.runtime.set_file("ready", there=False)
@@ -26,7 +26,7 @@ async def test_hooked_container_waits_while_another_is_reported(node: Node) -> N
     await web.until_running("c2", attempt=1)
 
 
-@witness("HOOK-03", "HOOK-05")
+@witness("HOOK-03", "HOOK-05", undisturbed="it waits for what a fault lets pass unseen")
 async def test_failed_post_start_kills_its_container(node: Node) -> None:
     """A container whose postStart hook fails is stopped, its preStop hook first, and made again."""
     web = node.want(
@@ -158,7 +158,7 @@ async def test_http_hook_finds_its_port_by_name(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("EVENTS-01")
+@witness("EVENTS-01", undisturbed="it waits for what a fault lets pass unseen")
 async def test_http_hook_with_a_port_that_is_not_there_fails(node: Node) -> None:
     """A postStart hook whose port no container has fails, and its container is killed."""
     hook = {"postStart": {"httpGet": {"path": "/begun", "port": "none"}}}

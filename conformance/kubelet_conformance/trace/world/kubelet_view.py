@@ -36,8 +36,10 @@ _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
 """The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these
 may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
 """
-_HELD_SECONDS = 2.0
-"""A request that failed for a server that is away is sent again after a second."""
+_RESENT_SECONDS, _ROUND_SECONDS = 2.0, 11.0
+"""A request that failed for a server that is away is sent again after a second, and a status that was refused
+with the next round of the status manager, 10 s after the last.
+"""
 _LONGEST_NAP = 5.0
 """A loop that cannot begin checks again after 0.1 s, then after twice as long each time, up to this."""
 _API_SERVER = "the API server"
@@ -87,6 +89,8 @@ class KubeletView:
         self._api_faults = 0
         """How many faults there are for which the API server is unreachable, late or answers by errors."""
         self._api_failed_t = 0.0
+        self._sent_again_by = -math.inf
+        """By when what it refused or did not answer was sent again, as it was."""
         self._api_mended_t = -math.inf
         """By when all is answered again: a request that is late remains so when the fault is healed."""
         self._faults: dict[str, Counter[str]] = {}
@@ -119,10 +123,10 @@ class KubeletView:
     def made_since(self, t: float) -> float:
         """Since when a status that was written at `t` may have been made.
 
-        One that failed to reach the API server is sent again each second (client-go rest/with_retry.go), with
-        what was known at first.
+        One that failed to reach the API server is sent again each second (client-go rest/with_retry.go), and
+        one that was refused with the next round (status_manager.go), with what was known at first.
         """
-        return min(t, self._api_failed_t) if self.api_was_faulty(t - _HELD_SECONDS) else t
+        return min(t, self._api_failed_t) if self._api_faults or t <= self._sent_again_by else t
 
     def informed_by(self, t: float, now: float) -> float:
         """By when, without its reaction time, the kubelet is informed of what was desired at `t`.
@@ -242,6 +246,7 @@ class KubeletView:
         if healed:
             late = _DELAY.search(what)
             self._api_mended_t = max(self._api_mended_t, m.t + (float(late[1]) if late else 0.0))
+            self._sent_again_by = self._api_mended_t + (_RESENT_SECONDS if what == _BACK else _ROUND_SECONDS)
         elif not self._api_faults and m.t > self._held_up_until:
             self._api_failed_t = m.t
         self._api_faults = max(0, self._api_faults + (-1 if healed else 1))

@@ -387,7 +387,8 @@ def _resolve_status(moment: Moment, record: Status) -> None:
 def _reported_version(moment: Moment, pod: Pod) -> Pod:
     """A version of a static pod may have the mirror of another one for a while.
 
-    Its containers show which it is, by their ids or else by names that only the newest version has.
+    Its containers show which it is, by their ids or else by names that only the newest version has. One that
+    shows none is the newest's, where that has begun to run and the other has gone.
     """
     every = moment.status.every_container if moment.status is not None else ()
     key = pod.namespace, pod.name
@@ -396,9 +397,11 @@ def _reported_version(moment: Moment, pod: Pod) -> Pod:
         if other is not None and other.static and (other.namespace, other.name) == key:
             return other
     newest = moment.world.names.get(key)
-    if newest is not None and newest.static and {one.name for one in every} == _names(newest) != _names(pod):
-        return newest
-    return pod
+    if newest is None or not newest.static:
+        return pod
+    has_begun = bool(newest.sandboxes) and not pod.wanted and not any(one.runtime_id for one in every)
+    is_named = {one.name for one in every} == _names(newest) != _names(pod)
+    return newest if has_begun or is_named else pod
 
 
 def _names(pod: Pod) -> set[str]:
