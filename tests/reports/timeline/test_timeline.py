@@ -57,6 +57,16 @@ def test_what_lies_on_the_lanes_of_the_node_is_about_a_pod(tmp_path: Path) -> No
     assert (pods[What.STATUS], pods[What.READ]) == ("default/own", "")
 
 
+def test_a_stall_is_the_machines(tmp_path: Path) -> None:
+    """What a starved machine does is on a lane of its own, also where no scenario is played."""
+    s = life()
+    s.record("stall", of="recorder", seconds=2.0, pressure=0.9)
+    found = timeline_of(written(s, tmp_path))
+
+    assert LaneKind.MACHINE in {each.kind for each in found.lanes}
+    assert LaneKind.SCENARIO not in {each.kind for each in found.lanes}
+
+
 def test_attempts_last_from_start_to_exit(tmp_path: Path) -> None:
     """Each attempt is a span of its own; what has not ended is open."""
     found = timeline_of(written(life(), tmp_path))

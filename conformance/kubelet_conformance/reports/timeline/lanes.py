@@ -23,7 +23,7 @@ from kubelet_conformance.trace.world.resolve import full_name
 _OF_THE_NODE: dict[type, LaneKind] = {
     Fault: LaneKind.SCENARIO,
     Expect: LaneKind.SCENARIO,
-    Stall: LaneKind.SCENARIO,
+    Stall: LaneKind.MACHINE,
     Kubelet: LaneKind.KUBELET,
     ApiWrite: LaneKind.API_SERVER,
     Status: LaneKind.API_SERVER,

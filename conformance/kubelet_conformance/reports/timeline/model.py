@@ -16,6 +16,7 @@ _PODS_MAX = 4
 class LaneKind(StrEnum):
     """Whose lane it is, in the order in which lanes stand."""
 
+    MACHINE = "machine"
     SCENARIO = "scenario"
     API_SERVER = "api server"
     KUBELET = "kubelet"
