@@ -18,8 +18,11 @@ PARTS = 5
 PLAYS = 200
 """The plays of one part."""
 ONCE_BROKEN = (
+    ("admission.node_without_memory_takes_who_asks_for_some", "RunPodSandbox#1 not-found"),
+    ("eviction.container_above_its_limit_costs_the_pod", "StopContainer#4 kubelet-killed"),
     ("eviction.ends_are_told_before_records_go", "StartContainer#1 runtime-killed"),
     ("garbage.nothing_is_kept_of_an_evicted_pod", "StopContainer#1 late"),
+    ("image_volumes.part_of_an_image_is_mounted", "PullImage#1 failed"),
     ("images.pull_too_many_fails", "ImageStatus#11 kubelet-killed"),
     ("init.init_beside_a_sidecar_fails_or_is_lost", "patch pods/status#10 unavailable"),
     ("phase.init_that_cannot_run_again_counts_as_done", "RemoveContainer#1 refused"),
@@ -30,6 +33,9 @@ ONCE_BROKEN = (
     ("restart_rules.exit_code_restarts_the_whole_pod", "StartContainer#1 refused"),
     ("runtime_bugs.late_sandbox_is_made_all_the_same", "RunPodSandbox#1 unavailable"),
     ("runtime_bugs.late_sandboxes_keep_no_addresses", "RunPodSandbox#7 refused"),
+    ("sandbox.sandbox_without_address_is_replaced", "RunPodSandbox#3 lost"),
+    ("shutdown.shutdown_in_older_versions", "StopPodSandbox#1 lost"),
+    ("sidecar.reboot_initializes_pods_with_sidecars_anew", "StartContainer#6 runtime-killed"),
     ("sidecar.vanished_sidecar_is_made_again", "StartContainer#2 unavailable"),
     ("start.container_that_could_not_be_started_is_not_used", "patch pods/status#2 unavailable"),
     ("static_pods.edited_manifest_is_another_pod", "delete pods#1 not-found"),
@@ -38,6 +44,7 @@ ONCE_BROKEN = (
     ("termination.failed_kill_is_told_and_tried_again", "StopPodSandbox#1 not-found"),
     ("termination_ways.new_kubelet_gives_the_whole_grace_again", "ExecSync#2 runtime-killed"),
     ("workers.leftovers_of_an_ended_pod_are_stopped", "StopContainer#1 late"),
+    ("workers.slow_pod_holds_no_other_up", "PodSandboxStatus#1 kubelet-killed"),
 )
 """Plays beyond the sample that broke a judge or the reference."""
 

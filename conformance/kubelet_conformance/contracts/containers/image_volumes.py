@@ -13,9 +13,11 @@ from kubelet_conformance.contracts.facts.pod import FAULT, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import GONE
 from kubelet_conformance.contracts.facts.status import START_ERRORS
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.images.pull_policy import reference
 from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.world.views import ImageKnown
 
 
 def _images_of(pod: Pod) -> dict[str, str]:
@@ -66,12 +68,18 @@ def shown_image_is_mounted(m: Moment, pod: Pod) -> Iterator[Finding]:
             )
         elif not mount.readonly:
             yield broken(f"{spec.name} may write to the image {image} at {path}", pod.set_seq)
-        elif pulls is not None and pulls.failed_seq > pulls.pulled_seq:
+        elif pulls is not None and pulls.failed_seq > max(pulls.pulled_seq, _seen_seq(m, image)):
             yield broken(
                 f"{spec.name} is created, and the image {image} could not be pulled", pulls.failed_seq
             )
         else:
             yield KEPT
+
+
+def _seen_seq(m: Moment, image: str) -> int:
+    """When the runtime last said that the image is there."""
+    known = m.world.images.get(reference(image), ImageKnown())
+    return max((answer.seq for answer in known.answers if answer.present), default=0)
 
 
 shown_image_is_mounted.clause("awaited", on=expects("IMAGE-20"))(as_expected)

@@ -115,7 +115,8 @@ def _is_through(pod: Pod, spec: ContainerSpec, sandbox: Sandbox) -> bool:
     own = containers.made_in(pod, spec.name, sandbox)
     if own is None:
         return False
-    return own.started_t is not None if spec.is_sidecar else containers.completed(own)
+    was_started = own.started_t is not None or own.seen_running
+    return was_started if spec.is_sidecar else containers.completed(own)
 
 
 @contract("SIDECAR-24", on=exited(), needs=(CRI, PODS), versions=ByVersion({"1.29..1.36": True}))

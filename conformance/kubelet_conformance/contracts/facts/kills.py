@@ -30,7 +30,7 @@ from kubelet_conformance.trace.world.images import image_origin
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 from kubelet_conformance.trace.world.missed_updates import is_missed
-from kubelet_conformance.trace.world.pod_cgroups import lost_cgroup
+from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 from kubelet_conformance.trace.world.previous_specs import former_container
 
 ORPHAN_GRACE = ByVersion({"1.22..1.26": 1, ">=1.28": 2})
@@ -151,7 +151,8 @@ def _reasons_of_a_living_pod(
         found.append(_reason("dead sandbox", "its sandbox is dead", graces))
     elif (why := why_replaced(pod)) is not None:
         found.append(_reason("dead sandbox", f"its pod needs another sandbox: {why}", graces))
-    if lost := lost_cgroup(container):
+    lost = pod.note(PodCgroup).lost_seq
+    if lost and container.create is not None and container.create.seq < lost:
         found.append(_reason("lost cgroup", "its pod's cgroup is missing", graces, lost))
     if pods.at_its_end(pod):
         found.append(_reason("ended", "the pod has come to its end", graces))

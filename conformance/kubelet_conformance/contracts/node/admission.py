@@ -41,7 +41,9 @@ def _rejects(m: Moment, new: PodStatus | None) -> bool:
     pod = m.pod
     if pod is None or new is None or new.phase != "Failed" or not new.reason or not pod.born or pod.finished:
         return False
-    return not pod.sandboxes and pod.deleted_t is None and _is_a_refusal(new.reason)
+    if pod.sandboxes or pod.note(_Work).call_seq:
+        return False  # It was admitted.
+    return pod.deleted_t is None and _is_a_refusal(new.reason)
 
 
 def _is_a_warning(m: Moment) -> bool:

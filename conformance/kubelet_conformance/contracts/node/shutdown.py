@@ -232,11 +232,12 @@ def ends_are_reported_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
 
 
 def _is_over(m: Moment, pod: Pod, every: list[Group]) -> bool:
-    """The pod's group has used up its time, which began earlier if those before it were quick."""
+    """The time of its group is used up, which began earlier if those before it were quick, or of its kill."""
     group, stops = _group_of(pod, every), [one.stops[0] for one in pod.every_container() if one.stops]
     if group is None or not stops:
         return False
-    return m.t - min(stop.call.t for stop in stops) > group.seconds - REACTION
+    first = min(stops, key=lambda stop: stop.call.t)
+    return m.t - first.call.t > min(group.seconds, pressure.kill_timeout(first.timeout or 0)) - REACTION
 
 
 _AWAITS_VOLUMES = since("1.32")

@@ -28,7 +28,6 @@ from kubelet_conformance.contracts.termination.deadline import time_may_be_over
 from kubelet_conformance.trace.format.bodies import ContainerConfig, ContainerStatusReply
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
 from kubelet_conformance.trace.world.kubelet_view import informed_by
-from kubelet_conformance.trace.world.pod_cgroups import lost_cgroup
 
 
 def _app_exit(m: Moment) -> Container | None:
@@ -78,7 +77,9 @@ def running_one_is_left(m: Moment, pod: Pod) -> Findings:
     # It may end by itself just before it is stopped for a reason.
     if containers.unread_end(m, newest):
         return broken(f"{newest.name} is made though the kubelet has not read its end", newest.create)
-    if newest.exit is None or not newest.exit.commanded or not newest.stops:
+    # One that the kubelet before stopped was stopped for a reason that nobody remembers.
+    stopped = any(stop.call.seq > m.node.started_seq for stop in newest.stops)
+    if newest.exit is None or not newest.exit.commanded or not stopped:
         return None
     if newest.sandbox is not m.sandbox or _reason_to_replace(newest, containers.asked(m)):
         return KEPT
@@ -91,8 +92,7 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)
     stopped_for = (
-        lost_cgroup(container) > 0
-        or containers.was_changed(container)
+        containers.was_changed(container)
         or containers.was_going(container)
         or containers.changed(container, config)
     )

@@ -307,13 +307,20 @@ class _Addresses(Note):
     broken_until: float = -math.inf
 
 
+def _made_t(sandbox: Sandbox) -> float:
+    """When it was made, or is to be made by a call that is not answered; never, if no call shows it."""
+    if sandbox.ready_t is not None:
+        return sandbox.ready_t
+    return sandbox.run.t if sandbox.run is not None else math.inf
+
+
 @contract("CRI-21", on=newly_reported("sandbox"))
 def ready_sandbox_has_its_address(m: Moment) -> Iterator[Finding]:
     """A READY sandbox with a network of its own has an IP, if the runtime reports a network, and keeps it."""
     broken_until = m.node.note(_Addresses).broken_until
     for one in m.sandboxes_reported:
         record, known = one.record, one.known
-        if known is not None and known.ready_t is not None and known.ready_t <= broken_until:
+        if known is not None and _made_t(known) <= broken_until:
             continue
         if not one.whole or known is None or known.config is None or record.state != "SANDBOX_READY":
             continue

@@ -158,7 +158,7 @@ def messages_name_no_container_id(_: Moment, pod: Pod, event: Event) -> Findings
         return None
     for container in pod.every_container():
         refused = pod.create_failed.get(container.name)
-        if event.reason == "Failed" and refused is not None and refused.seq > _made_seq(container):
+        if event.reason == "Failed" and refused is not None and refused.seq >= _made_seq(container):
             continue
         if container.id and container.id in event.message:
             return broken(f"the message of {event.reason} holds the id of {container.name}", container.create)

@@ -390,7 +390,7 @@ async def _expect_gone(node: Node, gone: set[str], expected: set[str]) -> None:
     await node.expect("these pods make room, and no others", lambda: wrong, "ADMIT-03")
 
 
-@witness("ADMIT-08", "ADMIT-03", max_pods=2)
+@witness("ADMIT-08", "ADMIT-03", max_pods=2, undisturbed="it looks at a moment that a fault puts off")
 async def test_pod_of_the_system_gets_its_place(node: Node) -> None:
     """Where a node has as many pods as it takes, one goes for a pod of system priority."""
     node.api.needs_ordinary_pods()

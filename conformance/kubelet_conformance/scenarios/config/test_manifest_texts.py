@@ -107,7 +107,7 @@ def _bare(name: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields 
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-@witness("STATIC-26")
+@witness("STATIC-26", undisturbed="it looks at a moment that a fault puts off")
 async def test_manifest_gets_the_defaults_of_the_api(node: Node) -> None:
     """What a manifest does not say is as the API server would have it."""
     node.runtime.answer_http("/", 200)

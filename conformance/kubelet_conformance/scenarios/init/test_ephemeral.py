@@ -95,7 +95,7 @@ async def test_debugger_joins_the_newest_instance(node: Node) -> None:
     await web.until_running("debugger")
 
 
-@witness("EPH-09")
+@witness("EPH-09", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugger_goes_with_its_pod(node: Node) -> None:
     """A running ephemeral container is stopped with its pod, in its pod's grace."""
     web = await node.run(grace=5)
@@ -105,7 +105,7 @@ async def test_debugger_goes_with_its_pod(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("EPH-10")
+@witness("EPH-10", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_changed_debugger_runs_on(node: Node) -> None:
     """An ephemeral container runs on when its definition changes."""
     web = await node.run()

@@ -17,7 +17,7 @@ async def test_life_of_a_pod_is_told(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("EVENTS-01", "EVENTS-02")
+@witness("EVENTS-01", "EVENTS-02", undisturbed="it waits for what a fault lets pass unseen")
 async def test_failures_are_warnings(node: Node) -> None:
     """Failures of images, containers and sandboxes are reported as warnings."""
     node.runtime.publish_image("registry/absent:1", there=False)
@@ -46,7 +46,7 @@ async def test_ids_are_not_told(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("EVENTS-04", "HOOK-03", "HOOK-06")
+@witness("EVENTS-04", "HOOK-03", "HOOK-06", undisturbed="it waits for what a fault lets pass unseen")
 async def test_output_of_hooks_is_not_told(node: Node) -> None:
     """A failed hook is reported, its output is not."""
     first = container("c1", lifecycle={"postStart": exec_hook("x 3 1")})

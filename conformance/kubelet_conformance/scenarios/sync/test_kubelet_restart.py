@@ -204,7 +204,7 @@ async def test_silent_api_server_costs_no_pod(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("SYNC-16")
+@witness("SYNC-16", undisturbed="it starts the kubelet itself")
 async def test_start_errors_are_forgotten(node: Node) -> None:
     """Why a container could not be started is forgotten with the kubelet's restart: it is tried at once."""
     with node.fault("CreateContainer", code="UNKNOWN", message="no space left"):

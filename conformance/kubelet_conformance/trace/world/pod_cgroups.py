@@ -2,7 +2,7 @@
 
 from kubelet_conformance.trace.format.records import Disk
 from kubelet_conformance.trace.world.moment import Moment
-from kubelet_conformance.trace.world.views import Container, Pod
+from kubelet_conformance.trace.world.views import Pod
 from kubelet_conformance.trace.world.world import World
 
 _ROOT, _PREFIX = "/sys/fs/cgroup/", "pod"
@@ -21,14 +21,6 @@ def pod_of_cgroup(world: World, path: str) -> Pod | None:
     """The pod whose cgroup this is."""
     name = path.rpartition("/")[2]
     return world.pods.get(name.removeprefix(_PREFIX)) if path.startswith(_ROOT) else None
-
-
-def lost_cgroup(container: Container) -> int:
-    """When the cgroup of its pod vanished after it was made; 0 if it did not."""
-    if container.pod is None or container.create is None:
-        return 0
-    lost = container.pod.note(PodCgroup).lost_seq
-    return lost if lost > container.create.seq else 0
 
 
 def cgroup_changes(moment: Moment) -> None:
