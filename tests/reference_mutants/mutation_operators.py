@@ -98,11 +98,12 @@ class EmptyText:
 
 
 class LostResult:
-    """Lets a function return None."""
+    """Lets a function return None; where it returns False that makes no difference."""
 
     def mutation_positions(self, node: Node) -> Iterator[Span]:
         """Each `return` of something else."""
-        if node.type == "return_stmt" and node.children[1].get_code(include_prefix=False) != "None":
+        is_return = node.type == "return_stmt"
+        if is_return and node.children[1].get_code(include_prefix=False) not in {"None", "False"}:
             yield node.start_pos, node.end_pos
 
     def mutate(self, node: Node, index: int) -> Node:

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from lightkube.models.core_v1 import Pod
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerState, ListedPod
+from kubelet_reference.api.results import ProbeKind
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of all histograms, in seconds."""
@@ -79,6 +82,11 @@ class Metrics:
     def operation_failed(self, operation: str) -> None:
         """Count a call of the runtime that failed."""
         self.runtime_operations_errors.labels(operation).inc()
+
+    def probed(self, kind: ProbeKind, container: str, pod: Pod, *, healthy: bool) -> None:
+        """Count an execution of a probe."""
+        result = "successful" if healthy else "failed"
+        self.probes.labels(kind, result, container, pods.name(pod), pods.namespace(pod)).inc()
 
     def _add_pods(self) -> None:
         self.running_pods = self._gauge("kubelet_running_pods", "Number of pods that have a running sandbox")

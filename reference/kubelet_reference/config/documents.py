@@ -5,10 +5,12 @@ import re
 
 import yaml
 
-from kubelet_reference.config.field_errors import FieldError, ManifestError
+from kubelet_reference.config.field_errors import FieldError, ManifestError, not_yaml
 
 LARGEST = 10 << 20
 """Bytes in a manifest, at most."""
+_NO_YAML = (yaml.YAMLError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""A tag that does not fit its value (`!!int x`) surfaces as whatever the conversion raises."""
 
 
 class Loader(yaml.SafeLoader):
@@ -24,13 +26,8 @@ def parse(content: bytes, loader: type[Loader] = Loader) -> object:
         raise ManifestError([FieldError("", f"expected at most {LARGEST} bytes, got {len(content)}")])
     try:
         return _parse(content, loader)
-    except yaml.MarkedYAMLError as error:
-        at = error.problem_mark
-        where = f"line {at.line + 1}, column {at.column + 1}: " if at else ""
-        raise ManifestError([FieldError("", f"not YAML: {where}{error.problem or error.context}")]) from error
-    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
-        # A tag that does not fit its value (`!!int x`) surfaces as whatever the conversion raised.
-        raise ManifestError([FieldError("", f"not YAML: {' '.join(str(error).split())}")]) from error
+    except _NO_YAML as error:
+        raise not_yaml(error) from error
 
 
 def _parse(content: bytes, loader: type[Loader]) -> object:
@@ -40,7 +37,9 @@ def _parse(content: bytes, loader: type[Loader]) -> object:
             return json.loads(content, parse_constant=_no_constant)
         except ValueError:
             pass  # YAML then, which says where it goes wrong.
-    return yaml.load(content, loader)  # noqa: S506 - it derives from the safe loader
+    data = yaml.load(content, loader)  # noqa: S506 - it derives from the safe loader
+    # Keys become strings, and what JSON has no words for is an error.
+    return json.loads(json.dumps(data))
 
 
 def _no_constant(name: str) -> object:
@@ -65,9 +64,4 @@ _FORMS = {
 Loader.yaml_implicit_resolvers = {
     first: [(tag, _FORMS[tag] or form) for tag, form in forms if tag in _FORMS]
     for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-Loader.yaml_constructors = {
-    tag: construct
-    for tag, construct in yaml.SafeLoader.yaml_constructors.items()
-    if tag is None or tag in {_tag(name) for name in ("null", "bool", "int", "float", "str", "seq", "map")}
 }

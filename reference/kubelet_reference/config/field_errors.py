@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import cast
 
 import msgspec
+import yaml
 
 _SHOWN_LENGTH = 60
 
@@ -29,6 +30,16 @@ class ManifestError(Exception):
     def __init__(self, errors: Iterable[FieldError]) -> None:
         self.errors = tuple(errors)
         super().__init__("; ".join(map(str, self.errors)))
+
+
+def not_yaml(error: Exception) -> ManifestError:
+    """A text is not YAML; where it goes wrong, if the error says so."""
+    text = " ".join(str(error).split())
+    if isinstance(error, yaml.MarkedYAMLError):
+        at = error.problem_mark
+        where = f"line {at.line + 1}, column {at.column + 1}: " if at else ""
+        text = f"{where}{error.problem or error.context}"
+    return ManifestError([FieldError("", f"not YAML: {text}")])
 
 
 class FieldPath(msgspec.Struct, frozen=True):

@@ -31,30 +31,28 @@ class TerminationMessages:
         """The runtime's message with the container's own last words after it; only for one that exited."""
         if status.state != cri.CONTAINER_EXITED:
             return status.message
-        words = self._file(status) or (self._log(status) if falls_back(status) else "")
+        words = self._file(status) or (self._log(status) if falls_back(status) else None)
         return ": ".join(text for text in (status.message, words) if text)
 
-    def _file(self, status: cri.ContainerStatus) -> str:
+    def _file(self, status: cri.ContainerStatus) -> str | None:
         path = status.annotations.get(names.TERMINATION_MESSAGE_PATH)
-        host_path = next((mount.host_path for mount in status.mounts if mount.container_path == path), None)
-        if host_path is None:
-            return ""
+        host_path = next((mount.host_path for mount in status.mounts if mount.container_path == path), "")
         if not is_below(host_path, self._pods):
-            return f"Error on reading termination log {host_path}: it is not below {self._pods}"
+            return None
         try:
             return self._disk.read_end(host_path, MESSAGE_BYTES).decode(errors="replace")
         except FileNotFoundError:
-            return ""
+            return None
         except OSError as error:
             return f"Error on reading termination log {host_path}: {error}"
 
-    def _log(self, status: cri.ContainerStatus) -> str:
+    def _log(self, status: cri.ContainerStatus) -> str | None:
         if not is_below(status.log_path, self._logs):
-            return ""
+            return None
         try:
             return log_tail(self._disk.read_end(status.log_path, _LOG_BYTES))
         except OSError:
-            return ""
+            return None
 
 
 def falls_back(status: cri.ContainerStatus) -> bool:

@@ -42,5 +42,4 @@ def registry_of(image: str) -> tuple[str, str]:
     first, slash, rest = name.partition("/")
     if not slash or not ("." in first or ":" in first or first == "localhost"):
         first, rest = DEFAULT_REGISTRY, name if slash else f"library/{name}"
-    head, colon, tail = rest.rpartition(":")
-    return first, head if colon and "/" not in tail else rest
+    return first, rest.partition(":")[0]

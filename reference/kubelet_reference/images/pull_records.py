@@ -7,6 +7,7 @@ whose pull was begun and never recorded as done proves nothing.
 
 import fnmatch
 import hashlib
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -118,6 +119,4 @@ class PullRecords:
 
 def without_tag(image: str) -> str:
     """The repository of an image, by which its credentials are known."""
-    name = image.partition("@")[0]
-    head, colon, tail = name.rpartition(":")
-    return head if colon and "/" not in tail else name
+    return re.sub(r"(:[^/@]*)?(@.*)?$", "", image)

@@ -16,6 +16,7 @@ from kubelet_reference.util.ports import FetchError, HttpAnswer, PodNetwork
 
 REDIRECTS_MAX = 10
 _OK, _REDIRECT, _BAD = 200, 300, 400
+_FOLLOWED = {301, 302, 303, 307, 308}
 
 
 class NetworkProbes:
@@ -70,7 +71,7 @@ class NetworkProbes:
         """The answer at the end of all redirects within the host."""
         for _ in range(REDIRECTS_MAX):
             answer = await self._network.http_get(url, headers, seconds=seconds)
-            if not (_REDIRECT <= answer.status < _BAD and answer.location):
+            if answer.status not in _FOLLOWED or not answer.location:
                 return answer
             onward = urljoin(url, answer.location)
             if urlsplit(onward).hostname != urlsplit(url).hostname:
@@ -84,10 +85,7 @@ class NetworkProbes:
         """A connection that can be opened is healthy (PROBE-18)."""
         port, host = port_number(container, action.port), action.host or pod_ip
         try:
-            async with asyncio.timeout(seconds):
-                await self._network.tcp_connect(host, port, seconds=seconds)
-        except TimeoutError:
-            return Answer(healthy=False, output=f"dial tcp {bracketed(host)}:{port}: i/o timeout")
+            await self._network.tcp_connect(host, port, seconds=seconds)
         except FetchError as error:
             return Answer(healthy=False, output=str(error))
         return Answer(healthy=True, output="")

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import grpc
 import msgspec
-from lightkube.models.core_v1 import Container, ExecAction, Pod, PodStatus, Probe
+from lightkube.models.core_v1 import Container, ExecAction, GRPCAction, Pod, PodStatus, Probe
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason, Recorder
@@ -20,12 +21,8 @@ from kubelet_reference.prober.network_probes import NetworkProbes
 
 ATTEMPTS = 3
 """How often a probe that cannot be carried out is tried at one tick (PROBE-14)."""
-OUTPUT_BYTES = 10 * 1024
+OUTPUT_BYTES = 10_240
 """So much of a command's output is kept."""
-
-
-class UnknownHandlerError(Exception):
-    """The probe has a handler that this kubelet does not know."""
 
 
 class ProbeTarget(msgspec.Struct, frozen=True):
@@ -54,7 +51,7 @@ class ProbeRunner:
         if isinstance(answer, str):
             self._tell(target, f"{target.kind} probe errored: {answer}")
             return None
-        self._count(target, answer)
+        self.metrics.probed(target.kind, target.container.name, target.pod, healthy=answer.healthy)
         if answer.warns:
             self._warn(target, f"{target.kind} probe warning: {answer.output}")
         if answer.healthy:
@@ -69,10 +66,8 @@ class ProbeRunner:
         for _ in range(ATTEMPTS):
             try:
                 return await self._handle(target)
-            except grpc.RpcError as error:
+            except (grpc.RpcError, PortError) as error:
                 text = wrapped_text(error)
-            except (UnknownHandlerError, PortError) as error:
-                text = str(error)
         return text
 
     async def _handle(self, target: ProbeTarget) -> Answer:
@@ -84,9 +79,8 @@ class ProbeRunner:
             return await self.network.http(one, probe.httpGet, self._pod_ip(target), seconds)
         if probe.tcpSocket is not None:
             return await self.network.tcp(one, probe.tcpSocket, self._pod_ip(target), seconds)
-        if probe.grpc is not None:
-            return await self.network.grpc(probe.grpc, self._pod_ip(target), seconds)
-        raise UnknownHandlerError(f"missing probe handler for {pods.key(target.pod)}:{one.name}")
+        # A probe has one handler.
+        return await self.network.grpc(cast("GRPCAction", probe.grpc), self._pod_ip(target), seconds)
 
     def _pod_ip(self, target: ProbeTarget) -> str:
         """The pod's address as its status has it (PROBE-20); "" if it has none."""
@@ -120,12 +114,3 @@ class ProbeRunner:
 
     def _warn(self, target: ProbeTarget, text: str) -> None:
         self.recorder.warning(target.pod, Reason.PROBE_WARNING, text, target.container.name)
-
-    def _count(self, target: ProbeTarget, answer: Answer) -> None:
-        self.metrics.probes.labels(
-            target.kind,
-            "successful" if answer.healthy else "failed",
-            target.container.name,
-            pods.name(target.pod),
-            pods.namespace(target.pod),
-        ).inc()

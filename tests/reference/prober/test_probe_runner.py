@@ -126,19 +126,6 @@ def test_an_error_may_pass(code: int, outcome: ProbeOutcome) -> None:
     assert bench.probe() is outcome
 
 
-def test_a_handler_that_is_not_known_is_no_outcome() -> None:
-    """A probe that cannot be carried out changes nothing (PROBE-14)."""
-    bench = Bench()
-
-    assert bench.probe(exec=None) is None
-    assert bench.reported == [
-        (
-            "Warning Unhealthy spec.containers{web} Liveness probe errored: "
-            "missing probe handler for default/a:web"
-        )
-    ]
-
-
 def test_only_the_containers_own_values_are_filled_in() -> None:
     """References to plain values of env are replaced, others stay, and a doubled dollar is one (PROBE-21)."""
     bench = Bench(_exit(0))

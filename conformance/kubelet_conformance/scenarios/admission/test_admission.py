@@ -44,6 +44,23 @@ async def test_memory_counts(node: Node) -> None:
     await node.wait(3)
 
 
+_HALF = 1 << 29
+
+
+@witness("ADMIT-03", memory_bytes=2 * _HALF)
+async def test_memory_counts_to_the_last_byte(node: Node) -> None:
+    """Of two pods that ask for half of the memory both are run, and none that asks for a byte more."""
+    node.api.needs_ordinary_pods()
+    one, two = (
+        {"containers": [container(resources={"requests": {"memory": str(each)}})]}
+        for each in (_HALF, _HALF + 1)
+    )
+    await node.run(*one["containers"], name="half")
+    text = f"memory, requested: {_HALF + 1}, used: {_HALF}, capacity: {2 * _HALF}"
+    await _refused_as_expected(node, [(two, "OutOfmemory", text)])
+    await _refused_as_expected(node, [(one, "", "")])
+
+
 @witness("ADMIT-03", max_pods=2)
 async def test_number_of_pods_counts(node: Node) -> None:
     """A node that has as many pods as it takes refuses the next, and takes one when another is gone."""

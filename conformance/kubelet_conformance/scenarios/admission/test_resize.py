@@ -110,6 +110,20 @@ async def test_resize_waits_for_room(node: Node) -> None:
     await web.until_called("UpdateContainerResources", "c1", within=120, contract="RESIZE-02")
 
 
+@witness("RESIZE-02", kubernetes=SINCE, cpu_millicores=2000, memory_bytes=1 << 30)
+async def test_resize_may_take_all_there_is(node: Node) -> None:
+    """What just fits is given: the rest beside another pod, and everything to a pod that is alone."""
+    web = await node.run(sized("c1", cpu="500m"))
+    other = await node.run(sized("c1", cpu="500m"), name="other", grace=1)
+    await node.wait(5)
+    web.resize(c1=given(cpu="1500m", memory="960Mi"))
+    await web.until_called("UpdateContainerResources", "c1", count=2, contract="RESIZE-02")
+    other.delete()
+    await other.until_gone()
+    web.resize(c1=given(cpu="2", memory="1Gi"))
+    await web.until_called("UpdateContainerResources", "c1", count=4, contract="RESIZE-02")
+
+
 @witness("RESIZE-04", kubernetes=SINCE)
 async def test_what_shrinks_goes_first(node: Node) -> None:
     """When two containers of a pod swap their CPU, the one that gives comes before the one that takes."""

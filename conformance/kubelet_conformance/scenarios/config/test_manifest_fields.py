@@ -444,7 +444,7 @@ async def test_fields_of_pods(node: Node) -> None:
         ),
     )
     wrong = [{**deepcopy(good), "spec": {**good["spec"], **fields}} for fields in together]
-    await _only_good_ones_are_run(
+    await only_good_ones_are_run(
         node, good, _OF_POD, wrong, [{**good, "spec": {**good["spec"], **each}} for each in _ALLOWED]
     )
 
@@ -462,13 +462,13 @@ async def test_fields_of_containers(node: Node) -> None:
         pod(host, hostNetwork=True, volumes=volumes),
         pod(shared, container("c3", ports=shared["ports"]), volumes=volumes),
     ]
-    await _only_good_ones_are_run(node, good, _OF_CONTAINER, bad)
+    await only_good_ones_are_run(node, good, _OF_CONTAINER, bad)
 
 
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_probes_and_hooks(node: Node) -> None:
     """Manifests that are wrong in a field of a probe or a hook are not run; others are."""
-    await _only_good_ones_are_run(node, pod(volumes=[{"name": "data"}]), _OF_PROBES, [])
+    await only_good_ones_are_run(node, pod(volumes=[{"name": "data"}]), _OF_PROBES, [])
 
 
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
@@ -478,7 +478,7 @@ async def test_fields_of_volumes(node: Node) -> None:
     good = pod(volumes=volumes, serviceAccountName="robot")
     two = [{"name": "data", "emptyDir": {}, "hostPath": {"path": "/a"}}]
     of_nobody = [{"name": "data", "projected": {"sources": [{"serviceAccountToken": _TOKEN}]}}]
-    await _only_good_ones_are_run(node, good, _OF_VOLUMES, [pod(volumes=two), pod(volumes=of_nobody)])
+    await only_good_ones_are_run(node, good, _OF_VOLUMES, [pod(volumes=two), pod(volumes=of_nobody)])
 
 
 def _rules(count: int = 1, **exit_codes: object) -> list[Json]:
@@ -541,10 +541,10 @@ async def test_fields_of_newer_versions(node: Node) -> None:
         container("c1", restartPolicy="Never"), init=(container("i1", "exit 0 0"),), volumes=[{"name": "a"}]
     )
     bad = pod(container("c1", restartPolicyRules=_rules()), volumes=good["spec"]["volumes"])
-    await _only_good_ones_are_run(node, good, _OF_1_36, [bad])
+    await only_good_ones_are_run(node, good, _OF_1_36, [bad])
 
 
-async def _only_good_ones_are_run(
+async def only_good_ones_are_run(
     node: Node, pattern: Json, fields: Fields, more: Sequence[Json], allowed: Sequence[Json] = ()
 ) -> None:
     """Write a manifest for each bad value and some that have all good ones, and see which have a mirror."""

@@ -50,6 +50,14 @@ async def test_texts_of_manifests(node: Node) -> None:
 
 
 @witness("STATIC-26", kubernetes=(1, 32), until=(1, 32))
+async def test_key_is_a_text(node: Node) -> None:
+    """The name of an annotation is a text, whatever it looks like in YAML."""
+    text = f"{_TEXT}metadata: {{name: good, annotations: {{1: a}}}}"
+    node.manifests.write("good.yaml", text)
+    await only_these_run(node, {"good": text}, 1)
+
+
+@witness("STATIC-26", kubernetes=(1, 32), until=(1, 32))
 async def test_longest_names(node: Node) -> None:
     """Manifests with names and keys of 253 characters are run, with longer ones they are not."""
     longest, texts = "a." * 126 + "a", dict[str, str]()

@@ -307,6 +307,22 @@ async def test_image_that_was_there_may_have_to_be_earned(node: Node) -> None:
     await node.expect("it is pulled", lambda: () if loaded.calls("PullImage") else ("it is not",), "IMAGE-21")
 
 
+@witness(
+    "IMAGE-21",
+    kubernetes=(1, 35),
+    image_pull_credentials_verification_policy="NeverVerifyAllowlistedImages",
+    preloaded_images_verification_allowlist=("registry.local/free/*", "img"),
+)
+async def test_only_listed_images_that_were_there_are_for_all(node: Node) -> None:
+    """Of images that were on the node before those that are listed need no pull, and others do."""
+    images = {"free": "registry.local/free/app:1", "img": "img:1", "other": "registry.local/app:1"}
+    for each in images.values():
+        node.runtime.add_image(each)
+    every = [await node.run(container(image=image), name=name) for name, image in images.items()]
+    pulled = [each.name for each in every if each.calls("PullImage")]
+    await node.expect("one is pulled", lambda: pulled if pulled != ["other"] else [], "IMAGE-21")
+
+
 @witness("IMAGE-21", kubernetes=(1, 35), image_pull_credentials_verification_policy="NeverVerify")
 async def test_image_of_another_may_be_for_all(node: Node) -> None:
     """With the policy NeverVerify an image that one pod pulled with its secret is for every pod."""

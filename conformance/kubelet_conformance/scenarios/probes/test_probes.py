@@ -241,9 +241,10 @@ async def test_status_of_http_decides(node: Node) -> None:
     await node.wait(10)
 
 
-_HEALTHY, _ILL = {200, 299, 300, 399}, {400, 500}
+_HEALTHY, _ILL = {200, 299, 300, 399}, {199, 400, 500}
 _REDIRECTS = 10
 """So many in a row are one too many."""
+_FOLLOWED = (301, 302, 303, 307, 308)
 
 
 @witness("PROBE-16")
@@ -253,15 +254,56 @@ async def test_statuses_at_the_limits_and_many_redirects(node: Node) -> None:
         node.runtime.answer_http(f"/s{status}", status)
     for number in range(_REDIRECTS):
         node.runtime.answer_http(f"/r{number}", 302, location=f"/r{number + 1}")
+    for status in (300, *_FOLLOWED):
+        node.runtime.answer_http(f"/to{status}", status, location="/s400")
     ports = [{"name": "web", "containerPort": 8080}]
-    healthy = {"r1", *(f"s{status}" for status in _HEALTHY)}
-    names = sorted({"r0", *(f"s{status}" for status in _ILL)} | healthy)
+    healthy = {"r1", "to300", *(f"s{status}" for status in _HEALTHY)}
+    ill = {"r0", *(f"s{status}" for status in _ILL), *(f"to{status}" for status in _FOLLOWED)}
+    names = sorted(ill | healthy)
     web = await node.run(
         *(container(name, ports=ports, readinessProbe=http_probe(f"/{name}")) for name in names)
     )
     await node.wait(12)
     wrong = [name for name in names if web.container_status(name)["ready"] is not (name in healthy)]
     await node.expect("statuses are healthy from 200 to 399, after 9 redirects", lambda: wrong, "PROBE-16")
+
+
+_OUTPUT_MAX = 10_240
+"""So many bytes of a command's output are kept."""
+
+
+@witness("PROBE-22")
+async def test_failures_are_told_by_their_causes(node: Node) -> None:
+    """The event of a failed probe says what was answered, of a command 10 KiB of its output at most."""
+    node.runtime.answer_http("/health", 500)
+    node.runtime.report_health("down", "NOT_SERVING")
+    ports = [{"name": "web", "containerPort": 8080}]
+    long = exec_probe(f"x 1 0 bytes={_OUTPUT_MAX + 1}", periodSeconds=2)
+    web = await node.run(
+        container("exec", readinessProbe=long),
+        container("http", ports=ports, readinessProbe=http_probe("/health")),
+        container("grpc", readinessProbe=grpc_probe("down")),
+    )
+    await node.wait(8)
+    causes = {each.message.partition(" failed: ")[2] for each in web.events("Unhealthy")}
+    expected = {
+        "\0" * _OUTPUT_MAX,
+        "HTTP probe failed with statuscode: 500",
+        'service unhealthy (responded with "NOT_SERVING")',
+    }
+    wrong = [text[:99] for text in causes ^ expected]
+    await node.expect("events say why probes fail", lambda: wrong, "PROBE-22")
+
+
+@witness("PROBE-14", "PROBE-22")
+async def test_probe_without_result_is_told(node: Node) -> None:
+    """An execution that brings no result is reported by an event too, with the error."""
+    with node.fault("ExecSync", code="UNKNOWN", message="no shim"):
+        web = await node.run(container(livenessProbe=exec_probe("x 0 0", periodSeconds=3)))
+        await web.until_event("Unhealthy")
+    told = [each.message for each in web.events("Unhealthy")]
+    wrong = [text for text in told if "probe errored" not in text or "no shim" not in text]
+    await node.expect("the event has the error", lambda: wrong, "PROBE-22")
 
 
 @witness("PROBE-17")

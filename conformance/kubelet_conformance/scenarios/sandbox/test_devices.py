@@ -50,6 +50,18 @@ async def test_shared_device_goes_with_its_last_pod(node: Node) -> None:
     await two.until_gone()
 
 
+@witness("TERM-27", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
+async def test_device_of_a_pod_deleted_meanwhile(node: Node) -> None:
+    """A kubelet that starts again gives back what a pod has that was deleted in between."""
+    web = await node.run(container("c1", resources=USES), resourceClaims=CLAIM)
+    await node.kubelet.kill()
+    web.delete()
+    await node.kubelet.start()
+    await web.until_gone()
+    kept = [] if node.observations.of("NodeUnprepareResources") else ["it is kept"]
+    await node.expect("it is given back", lambda: kept, "TERM-27")
+
+
 @witness("SYNC-18", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
 async def test_claim_that_is_still_to_be_made(node: Node) -> None:
     """A pod whose claim is made from a template gets no sandbox before its status names the claim."""

@@ -127,7 +127,8 @@ def _parsed(text: str) -> Any:  # noqa: ANN401 - what a file holds
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
-        return yaml.safe_load(text)
+        # What YAML reads as a date, or as a key of another type, is a string for a kubelet.
+        return msgspec.to_builtins(yaml.safe_load(text), str_keys=True)
 
 
 def _is_pod(value: Any) -> bool:  # noqa: ANN401 - what a file holds

@@ -225,6 +225,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any, Places], Any]]] = {
     "registry_burst": ("registryBurst", _plain),
     "max_parallel_image_pulls": ("maxParallelImagePulls", _plain),
     "image_pull_credentials_verification_policy": ("imagePullCredentialsVerificationPolicy", _plain),
+    "preloaded_images_verification_allowlist": ("preloadedImagesVerificationAllowlist", _plain),
     "feature_gates": (_GATES, _plain),
 }
 """The field of KubeletConfiguration for each setting of a scenario."""

@@ -91,8 +91,9 @@ def ports(pod: Pod, place: FieldPath) -> None:
     for i, one in enumerate(pods.containers(pod) if pods.host_network(pod) else ()):
         for j, port in enumerate(one.ports or ()):
             if port.hostPort != port.containerPort:
-                at = apps.item(i).field("ports").item(j).field("hostPort")
-                at.expected(f"{port.containerPort} on the host's network", port.hostPort)
+                apps.item(i).field("ports").item(j).field("hostPort").expected(
+                    f"{port.containerPort} on the host's network", port.hostPort
+                )
 
 
 def _host_ports(one: Container, place: FieldPath) -> Iterator[tuple[FieldPath, str]]:
@@ -136,7 +137,6 @@ def mounts(pod: Pod, place: FieldPath) -> None:
         unique((at.item(i).field("mountPath"), mount.mountPath) for i, mount in enumerate(found))
 
 
-_GATE, _GATE_OF_ALL = "ContainerRestartRules", "RestartAllContainersOnContainerExits"
 _RULES_MAX, _CODES_MAX = 20, 255
 
 
@@ -147,9 +147,6 @@ def restart_rules(behaviour: Behaviour) -> Rule:
 
 def sidecars_only(pod: Pod, place: FieldPath) -> None:
     """Only an init container has a restart policy of its own, and only Always (SIDECAR-01)."""
-    for one, where in containers(pod, place):
-        if one.restartPolicyRules is not None:
-            where.field("restartPolicyRules").wrong(f"only allowed with the feature gate {_GATE}")
     for i, one in enumerate(pods.containers(pod)):
         if one.restartPolicy is not None:
             place.field("containers").item(i).field("restartPolicy").wrong("only allowed in init containers")
@@ -172,7 +169,7 @@ def own_rules(pod: Pod, place: FieldPath, behaviour: Behaviour) -> None:
 
 def _rule(rule: ContainerRestartRule, place: FieldPath, behaviour: Behaviour) -> None:
     if rule.action == RESTART_ALL and not behaviour.restarts_all_containers:
-        place.field("action").wrong(f"{RESTART_ALL} is only allowed with the feature gate {_GATE_OF_ALL}")
+        place.field("action").wrong(f"{RESTART_ALL} is only allowed with its feature gate")
     if rule.exitCodes is None:
         place.field("exitCodes").wrong("missing")
         return

@@ -48,12 +48,12 @@ def read_object(model: type[Struct], raw: object, place: FieldPath) -> JsonObjec
         return {}
     known = _fields_of(model)
     clean: JsonObject = {}
-    for name, value in cast("dict[object, object]", raw).items():
-        field = known.get(name) if isinstance(name, str) else None
+    for name, value in cast("JsonObject", raw).items():
+        field = known.get(name)
         if field is None:
-            place.unknown(str(name), known)
+            place.unknown(name, known)
         elif value is not None and not (field.check and field.check.empty_is_absent and value == ""):
-            clean[str(name)] = _read_field(field, value, place.field(str(name)))
+            clean[name] = _read_field(field, value, place.field(name))
     for name, field in known.items():
         if field.required and name not in clean:
             place.field(name).wrong("missing")
@@ -93,12 +93,12 @@ def _fields_of(model: type[Struct]) -> Mapping[str, _Field]:
 def _reader(kind: object, name: str, annotation: str) -> Reader:
     """How to read a field of this type; only its annotation distinguishes a quantity from a string."""
     members = [member for member in get_args(kind) if member is not NoneType]
-    if get_origin(kind) is list:
-        return _list_of(_reader(members[0], name, annotation))
     if set(members) == {int, str}:
         return _int_or_string
-    if members:
-        return _reader(members[0], name, annotation)
+    for member in members:
+        # What a list is of, or what may be absent.
+        read = _reader(member, name, annotation)
+        return _list_of(read) if get_origin(kind) is list else read
     if isinstance(kind, type) and issubclass(kind, Struct):
         return lambda raw, place: read_object(kind, raw, place)
     if dict in {kind, get_origin(kind)}:
@@ -127,13 +127,7 @@ def _map_of(read: Reader) -> Reader:
         if not isinstance(raw, dict):
             place.expected("an object", raw)
             return None
-        clean: dict[str, object] = {}
-        for name, value in cast("dict[object, object]", raw).items():
-            if isinstance(name, str):
-                clean[name] = read(value, place.field(name))
-            else:
-                place.expected("names that are strings", name)
-        return clean
+        return {name: read(value, place.field(name)) for name, value in cast("JsonObject", raw).items()}
 
     return read_map
 
@@ -154,7 +148,7 @@ def _integer(raw: object, place: FieldPath) -> object:
     is_whole = isinstance(raw, int) or (isinstance(raw, float) and raw.is_integer())
     if isinstance(raw, bool) or not is_whole or abs(cast("float", raw)) > _LARGEST:
         place.expected("a whole number", raw)
-        return 0
+        return None
     return int(cast("float", raw))
 
 
@@ -167,8 +161,8 @@ def _int_or_string(raw: object, place: FieldPath) -> object:
 
 
 def _quantity(raw: object, place: FieldPath) -> object:
-    text = str(raw) if isinstance(raw, int | float) and not isinstance(raw, bool) else raw
-    if not isinstance(text, str) or not _is_amount(text):
+    text = str(raw)
+    if not _is_amount(text):
         place.expected("a quantity such as 500m or 1Gi", raw)
     return text
 
