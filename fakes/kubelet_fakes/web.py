@@ -40,9 +40,8 @@ class MemoryUrl:
         """From now on be unreachable."""
         self._answers[url] = _Answer(trouble=trouble)
 
-    async def fetch(self, url: str, *, timeout: float) -> tuple[int, bytes]:  # noqa: ASYNC109 - the port has it
+    async def fetch(self, url: str) -> tuple[int, bytes]:
         """The HTTP status and the body; raises `no_answer` when there is none."""
-        del timeout
         self.fetched += 1
         answer = self._answers.get(url, _Answer(_NOT_FOUND, b"404 page not found\n"))
         if answer.trouble:

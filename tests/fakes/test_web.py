@@ -15,12 +15,12 @@ class Unread(Exception):  # noqa: N818 - an error of its own
 def test_answers_as_it_was_set_to() -> None:
     """The last answer that was set counts; what was never set is 404."""
     web = MemoryUrl()
-    before = run(web.fetch(URL, timeout=1))
+    before = run(web.fetch(URL))
     web.serve(URL, b"pod")
-    after = run(web.fetch(URL, timeout=1))
+    after = run(web.fetch(URL))
     web.serve(URL, b"oops", status=500)
 
-    assert (before[0], after, run(web.fetch(URL, timeout=1))) == (404, (200, b"pod"), (500, b"oops"))
+    assert (before[0], after, run(web.fetch(URL))) == (404, (200, b"pod"), (500, b"oops"))
 
 
 def test_refuses_with_the_readers_own_error() -> None:
@@ -28,4 +28,4 @@ def test_refuses_with_the_readers_own_error() -> None:
     for web, error in ((MemoryUrl(Unread), Unread), (MemoryUrl(), NoAnswer)):
         web.refuse(URL)
         with pytest.raises(error, match="connection refused"):
-            run(web.fetch(URL, timeout=1))
+            run(web.fetch(URL))

@@ -76,7 +76,7 @@ class ErrorPageIsNoPods(HttpSource):
 
     async def fetch(self) -> None:
         try:
-            _, self._body = await self.web.fetch(self._url, timeout=10)
+            _, self._body = await self.web.fetch(self._url)
         except FetchError:
             self._body = b""
         self._take(self._body)

@@ -29,7 +29,6 @@ from kubelet_reference.util.versions import Behaviour
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - it is compared, nothing listens
 _SELF = "linux"
 MEMORY_TAINT = "node.kubernetes.io/memory-pressure"
-_USUAL = Behaviour.of()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,14 +279,12 @@ class Admission:
     """
 
     settings: Settings
-    node: Callable[[], Node | None] = lambda: None
-    handlers: Sequence[Handler] = HANDLERS
-    behaviour: Behaviour = _USUAL
-    node_pressure: Callable[[], NodePressure] = NodePressure
+    node: Callable[[], Node | None]
+    handlers: Sequence[Handler]
+    behaviour: Behaviour
+    node_pressure: Callable[[], NodePressure]
 
-    def admit(
-        self, pod: Pod, others: Sequence[Pod], is_active: Callable[[Pod], bool] = lambda _: True
-    ) -> Rejection | None:
+    def admit(self, pod: Pod, others: Sequence[Pod], is_active: Callable[[Pod], bool]) -> Rejection | None:
         """Why the pod cannot run beside `others`, or None if it can.
 
         `is_active` says which of the others count: those that are admitted and not over; one that is being

@@ -30,7 +30,7 @@ class ResourceChange:
 
     @property
     def grows(self) -> bool:
-        """Whether the container gets more; a limit may come, and takes from what had none, but never goes."""
+        """Whether the container gets more; no limit is more than any."""
         if self.resource == MEMORY:
             return _more(self.new.memory_limit, self.old.memory_limit)
         if self.new.cpu_quota != self.old.cpu_quota:
@@ -39,7 +39,7 @@ class ResourceChange:
 
 
 def _more(new: int, old: int) -> bool:
-    return bool(old) and new > old
+    return bool(old) and (not new or new > old)
 
 
 def desired_resources(pod: Pod, container: AnyContainer) -> ActuatedResources:

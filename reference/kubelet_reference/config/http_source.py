@@ -13,7 +13,6 @@ from kubelet_reference.util.versions import Behaviour
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _OK = 200
-_TIMEOUT_SECONDS = 10
 
 
 @dataclass(eq=False)
@@ -39,7 +38,7 @@ class HttpSource:
     async def fetch(self) -> None:
         """Fetch once; whatever goes wrong leaves the pods of the last good body in force."""
         try:
-            status, body = await self.web.fetch(self._url, timeout=_TIMEOUT_SECONDS)
+            status, body = await self.web.fetch(self._url)
         except FetchError as error:
             _LOG.warning("%s: %s", self._url, error)
             return

@@ -10,7 +10,7 @@ from kubelet_reference.util.settings import Settings
 FALLBACK = "FallbackToLogsOnError"
 CANNOT_RUN = "ContainerCannotRun"
 MESSAGE_BYTES, TAIL_BYTES, TAIL_LINES = 4096, 2048, 80
-_LOG_BYTES = 1 << 16
+_LOG_BYTES = 65_536
 """As much of the end of a log as surely holds its last words: a line has up to 16 KiB and a short head."""
 _LOG_FIELDS = 3
 """Time, stream and tag come before the text in each line of a CRI log."""

@@ -198,7 +198,6 @@ class ImageManager:
             except StartError as refusal:
                 raise self._failed(wanted, refusal) from refusal
             now = self.tools.clock.monotonic()
-        self._last_errors.pop(self._key(wanted), None)
         text = f'Successfully pulled image "{wanted.name}" in {duration_text(now - pulling)}'
         text += f" ({duration_text(now - began)} including waiting)"
         if self.tools.behaviour.tells_image_size:

@@ -414,7 +414,7 @@ class PodNetwork(Protocol):
 class ManifestUrl(Protocol):
     """Reads the manifest URL."""
 
-    async def fetch(self, url: str, *, timeout: float) -> tuple[int, bytes]:
+    async def fetch(self, url: str) -> tuple[int, bytes]:
         """The HTTP status and the body; raises `FetchError` when there is no answer."""
         ...
 

@@ -1,5 +1,6 @@
 """Admission: each reason to refuse a pod, and what counts as taken."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ from config_doubles import a_node, a_pod
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.allocation.admission import (
+    HANDLERS,
     Admission,
     InsufficientResource,
     NodePressure,
@@ -81,42 +83,51 @@ CASES: dict[str, tuple[Pod, str | None]] = {
 }
 
 
+def _admit(pod: Pod, others: Sequence[Pod] = (), **fields: Any) -> Rejection | None:
+    """What admission says of a pod on a node that has nothing else to say."""
+    usual: dict[str, Any] = {
+        "node": lambda: None,
+        "handlers": HANDLERS,
+        "behaviour": Behaviour.of(),
+        "node_pressure": NodePressure,
+    }
+    return Admission(SETTINGS, **{**usual, **fields}).admit(pod, others, lambda _: True)
+
+
 @pytest.mark.parametrize(("pod", "reason"), CASES.values(), ids=CASES)
 def test_pod_is_refused_for_its_reason(pod: Pod, reason: str | None) -> None:
     """Each pod is admitted, or refused with the reason that Kubernetes gives (ADMIT-03, ADMIT-06)."""
-    found = Admission(SETTINGS, lambda: NODE).admit(pod, OTHERS)
+    found = _admit(pod, OTHERS, node=lambda: NODE)
 
     assert (found and found.reason) == reason
 
 
 def test_sidecars_are_refused_without_their_gate() -> None:
     """A kubelet whose gate SidecarContainers is off refuses sidecars, and no other init container."""
-    old = Admission(SETTINGS, behaviour=replace(Behaviour.of(), runs_sidecars=False))
-    refused = old.admit(a_pod(spec=SIDECAR), ())
+    old = replace(Behaviour.of(), runs_sidecars=False)
+    refused = _admit(a_pod(spec=SIDECAR), behaviour=old)
 
     assert refused is not None
     assert refused.reason == "InitContainerRestartPolicyForbidden"
-    assert old.admit(a_pod(spec={"initContainers": [{"name": "i", "image": "img:1"}]}), ()) is None
+    assert _admit(a_pod(spec={"initContainers": [{"name": "i", "image": "img:1"}]}), behaviour=old) is None
 
 
 def test_node_takes_only_so_many_pods() -> None:
     """The pod above the limit is refused; a pod does not count against itself (ADMIT-03)."""
-    admission = Admission(SETTINGS)
     full = [*OTHERS, a_pod("o3", uid="o3")]
 
-    assert admission.admit(a_pod(uid="new"), full) == Rejection(
+    assert _admit(a_pod(uid="new"), full) == Rejection(
         "OutOfpods",
         "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3",
         InsufficientResource("pods", 1),
     )
-    assert admission.admit(full[0], full) is None
+    assert _admit(full[0], full) is None
 
 
 def test_what_others_take_is_reckoned_anew_when_they_change() -> None:
     """A pod that asks for less from now on makes room (ADMIT-04)."""
-    admission = Admission(SETTINGS)
-    first = admission.admit(asking(cpu="500m"), OTHERS)
-    second = admission.admit(asking(cpu="500m"), [asking("o1", cpu="100m")])
+    first = _admit(asking(cpu="500m"), OTHERS)
+    second = _admit(asking(cpu="500m"), [asking("o1", cpu="100m")])
 
     assert (first and first.reason, second) == ("OutOfcpu", None)
 
@@ -124,9 +135,9 @@ def test_what_others_take_is_reckoned_anew_when_they_change() -> None:
 def test_first_handler_that_refuses_decides() -> None:
     """Handlers are asked in order and can be replaced (ADMIT-01)."""
     rejections = [Rejection("A", ""), Rejection("B", "")]
-    admission = Admission(SETTINGS, handlers=[lambda _: None, *(lambda _, r=r: r for r in rejections)])
+    handlers = [lambda _: None, *(lambda _, r=r: r for r in rejections)]
 
-    assert admission.admit(a_pod(), ()) is rejections[0]
+    assert _admit(a_pod(), handlers=handlers) is rejections[0]
 
 
 @pytest.mark.parametrize(("init", "millicores"), [("300m", 310), ("100m", 210), ("2", 2010), ("0", 210)])
@@ -161,6 +172,6 @@ SYSTEM = {"priority": 2_000_000_000}
 )
 def test_node_under_pressure(pod: Pod, node_pressure: NodePressure, reason: str | None) -> None:
     """A short node takes little, and one that goes down nothing (ADMIT-09, SHUT-01)."""
-    refused = Admission(SETTINGS, node_pressure=lambda: node_pressure).admit(pod, ())
+    refused = _admit(pod, node_pressure=lambda: node_pressure)
 
     assert (refused.reason if refused else None) == reason

@@ -189,6 +189,28 @@ async def test_failed_sandbox_is_tried_again(node: Node) -> None:
         await web.until_running("c1")
 
 
+_GIVEN_UP_AFTER = 38, 45
+"""Twice the time that other calls have, in seconds: at least, and at most."""
+
+
+@witness(
+    "SANDBOX-10",
+    runtime_request_timeout=20,
+    undisturbed="a fault of its own comes at a call that it counts",
+)
+async def test_sandbox_that_does_not_come_is_given_up(node: Node) -> None:
+    """To make a sandbox the runtime has twice the time of another call."""
+    with node.fault("RunPodSandbox", effect="hang", times=1):
+        web = node.want(pod())
+        await web.until_called("RunPodSandbox", done=False)
+        began = node.now
+        await web.until_event("FailedCreatePodSandBox", within=90)
+    took = node.now - began
+    wrong = [] if _GIVEN_UP_AFTER[0] <= took <= _GIVEN_UP_AFTER[1] else [f"it took {took:.0f} s"]
+    await node.expect("a sandbox is given up in its time", lambda: wrong, "SANDBOX-10")
+    await web.until_running("c1")
+
+
 @witness("SANDBOX-10", undisturbed="a fault of its own comes at a call that it counts")
 async def test_errors_of_sandboxes_are_reported(node: Node) -> None:
     """The event of a sandbox that could not be run has the runtime's error, whatever its code."""

@@ -90,6 +90,10 @@ async def test_end_of_a_log_is_a_termination_message(node: Node) -> None:
         one = container("c1", command, terminationMessagePolicy="FallbackToLogsOnError")
         job = node.want(pod(one, name=name, restart="Never"))
         await job.until_ended("c1")
+    several = container("c1", "exit 1 1", terminationMessagePolicy="FallbackToLogsOnError")
+    several["command"].append("say=it was all too much")
+    job = node.want(pod(several, name="several-words", restart="Never"))
+    await job.until_ended("c1")
     job = node.want(pod(container("c1", "exit 1 1 say=sorry"), name="of-a-file", restart="Never"))
     await job.until_phase("Failed")
 

@@ -7,6 +7,8 @@ import aiohttp
 from kubelet_reference.config.documents import LARGEST
 from kubelet_reference.util.ports import FetchError
 
+_TIMEOUT_SECONDS = 10
+
 
 class FetchedManifests:
     """Fits the port `ManifestUrl`; `headers` go with each request, a list of values for each name."""
@@ -14,9 +16,9 @@ class FetchedManifests:
     def __init__(self, headers: Mapping[str, Sequence[str]]) -> None:
         self._headers = [(name, value) for name, values in headers.items() for value in values]
 
-    async def fetch(self, url: str, *, timeout: float) -> tuple[int, bytes]:  # noqa: ASYNC109 - the port's
+    async def fetch(self, url: str) -> tuple[int, bytes]:
         """The status and the body, cut one byte after the largest manifest that there may be."""
-        limit = aiohttp.ClientTimeout(total=timeout)
+        limit = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
         try:
             async with (
                 aiohttp.ClientSession(timeout=limit) as session,
@@ -24,7 +26,7 @@ class FetchedManifests:
             ):
                 return answer.status, await _limited(answer.content)
         except TimeoutError as error:
-            raise FetchError(f"no answer within {timeout:g} s") from error
+            raise FetchError(f"no answer within {_TIMEOUT_SECONDS} s") from error
         except (aiohttp.ClientError, ValueError, OSError) as error:
             raise FetchError(str(error) or type(error).__name__) from error
 
