@@ -11,6 +11,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.allocation.admission import (
     HANDLERS,
     Admission,
+    Handler,
     InsufficientResource,
     NodePressure,
     Rejection,
@@ -135,7 +136,7 @@ def test_what_others_take_is_reckoned_anew_when_they_change() -> None:
 def test_first_handler_that_refuses_decides() -> None:
     """Handlers are asked in order and can be replaced (ADMIT-01)."""
     rejections = [Rejection("A", ""), Rejection("B", "")]
-    handlers = [lambda _: None, *(lambda _, r=r: r for r in rejections)]
+    handlers: list[Handler] = [lambda _: None, *(lambda _, r=r: r for r in rejections)]
 
     assert _admit(a_pod(), handlers=handlers) is rejections[0]
 
