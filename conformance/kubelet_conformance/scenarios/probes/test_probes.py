@@ -292,7 +292,7 @@ async def test_failures_are_told_by_their_causes(node: Node) -> None:
         'service unhealthy (responded with "NOT_SERVING")',
     }
     wrong = [text[:99] for text in causes ^ expected]
-    await node.expect("events say why probes fail", lambda: wrong, "PROBE-22")
+    await node.expect("events say why probes fail", lambda: wrong, "EVENTS-01")
 
 
 @witness("PROBE-14")
@@ -303,7 +303,7 @@ async def test_probe_without_result_is_told(node: Node) -> None:
         await web.until_event("Unhealthy")
     told = [each.message for each in web.events("Unhealthy")]
     wrong = [text for text in told if "probe errored" not in text or "no shim" not in text]
-    await node.expect("the event has the error", lambda: wrong, "PROBE-22")
+    await node.expect("the event has the error", lambda: wrong, "EVENTS-01")
 
 
 @witness("PROBE-17")

@@ -207,7 +207,7 @@ async def test_sandbox_that_does_not_come_is_given_up(node: Node) -> None:
         await web.until_event("FailedCreatePodSandBox", within=90)
     took = node.now - began
     wrong = [] if _GIVEN_UP_AFTER[0] <= took <= _GIVEN_UP_AFTER[1] else [f"it took {took:.0f} s"]
-    await node.expect("a sandbox is given up in its time", lambda: wrong, "SANDBOX-10")
+    await node.expect("a sandbox is given up in its time", lambda: wrong, "EVENTS-01")
     await web.until_running("c1")
 
 
