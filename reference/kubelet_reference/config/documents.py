@@ -39,7 +39,7 @@ def _parse(content: bytes, loader: type[Loader]) -> object:
             pass  # YAML then, which says where it goes wrong.
     data = yaml.load(content, loader)  # noqa: S506 - it derives from the safe loader
     # Keys become strings, and what JSON has no words for is an error.
-    return json.loads(json.dumps(data))
+    return json.loads(json.dumps(data), parse_constant=_no_constant)
 
 
 def _no_constant(name: str) -> object:

@@ -1,15 +1,15 @@
 """Dynamic resources: prepared before a pod's sandbox, given to its containers, unprepared after their end."""
 
-from kubelet_conformance.contract import Moment, Note, Pattern, Pod, PodSpec
+from kubelet_conformance.contract import Moment, Note, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, failed
+from kubelet_conformance.contract.patterns import call, done, event, expects, failed
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, to_run
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ClaimsReply
-from kubelet_conformance.trace.format.records import Expect
 
 GATE = "DynamicResourceAllocation"
 _FAILED_TO_PREPARE = "FailedPrepareDynamicResources"
@@ -75,14 +75,8 @@ def resources_come_before_the_sandbox(m: Moment, pod: Pod) -> Findings:
     return KEPT
 
 
-def _is_awaited(m: Moment) -> bool:
-    return isinstance(m.record, Expect) and m.record.contract == "SYNC-18"
-
-
-@resources_come_before_the_sandbox.clause("prepared", on=Pattern(frozenset({"expect"})).where(_is_awaited))
-def resources_are_prepared(_: Moment, expect: Expect) -> Findings:
-    """Only the harness that provided the plugin knows whether plugins are called at all."""
-    return KEPT if expect.met else broken(f"expected {expect.awaited}")
+# Only the harness that provided the plugin knows whether plugins are called at all.
+resources_come_before_the_sandbox.clause("prepared", on=expects("SYNC-18"))(as_expected)
 
 
 @resources_come_before_the_sandbox.clause("reported", on=failed("NodePrepareResources"))
@@ -155,6 +149,9 @@ def resources_are_given_back_last(_: Moment, pod: Pod) -> Findings:
         return None
     running = _runs_something(pod)
     return broken(f"resources are unprepared, and {running} runs") if running else KEPT
+
+
+resources_are_given_back_last.clause("awaited", on=expects("TERM-27"))(as_expected)
 
 
 @resources_are_given_back_last.clause("status", on=FINISHED)
