@@ -16,7 +16,7 @@ from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
 from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
-from kubelet_reference.pod_workers.worker import KnownPod
+from kubelet_reference.pod_workers.worker import Worker
 
 _OLD_NS = 100 * 10**9
 
@@ -141,7 +141,7 @@ class FoldersOfTheRunning(Housekeeping):
     """The folder of a deleted pod goes while its containers are still being stopped."""
 
     def remove_orphan_folders(
-        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, Worker]
     ) -> None:
         super().remove_orphan_folders(wanted, (), {})
 
@@ -151,7 +151,7 @@ class FoldersOfTheEnded(Housekeeping):
     """The folder of a pod goes as soon as the pod has ended."""
 
     def remove_orphan_folders(
-        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, Worker]
     ) -> None:
         active = [pod for pod in wanted if self.activity.is_active(pod)]
         ended = {pods.uid(pod) for pod in wanted} - {pods.uid(pod) for pod in active}
@@ -164,7 +164,7 @@ class FreesCgroups(Housekeeping):
     """The cgroup of a pod that is gone goes before the memory that is charged to it."""
 
     def remove_orphan_cgroups(
-        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, Worker]
     ) -> None:
         kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running} | known.keys()
         for uid in self.cgroups.uids() if self.cgroups is not None else ():

@@ -180,7 +180,8 @@ class Bench:
         while self.clock.monotonic() < end:
             await self.clock.sleep(min(1.0, end - self.clock.monotonic()))
             for uid in self.queue.due():
-                self.tell(self.pods[uid], UpdateKind.SYNC)
+                if uid in self.pods:
+                    self.tell(self.pods[uid], UpdateKind.SYNC)
 
     @property
     def kinds(self) -> list[str]:

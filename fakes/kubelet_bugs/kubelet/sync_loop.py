@@ -21,7 +21,7 @@ from kubelet_reference.kubelet.sync_loop import Item, SyncLoop
 from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
 from kubelet_reference.kuberuntime.sandbox_config import sandbox_config
 from kubelet_reference.pleg.generic import PodLifecycleEvent
-from kubelet_reference.pod_workers.worker import KnownPod
+from kubelet_reference.pod_workers.worker import Worker
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 
@@ -135,9 +135,9 @@ class OldKnowledge(Housekeeping):
 
     def __init__(self, **parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(**parts)
-        self._before: dict[str, KnownPod] = {}
+        self._before: dict[str, Worker] = {}
 
-    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
+    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, Worker]) -> None:
         super().kill_unknown(running, dict(self._before))
         self._before = dict(known)
 

@@ -17,7 +17,7 @@ from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
-from kubelet_reference.pod_workers.worker import KnownPod, SyncFailed, Update
+from kubelet_reference.pod_workers.worker import SyncFailed, Update, Worker
 from kubelet_reference.pod_workers.worker_table import (
     Action,
     Event,
@@ -50,7 +50,7 @@ class OnlyWhatRan(Housekeeping):
         self._running: frozenset[str] = frozenset()
 
     def remove_orphan_folders(
-        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, Worker]
     ) -> None:
         self._running = frozenset(pod.uid for pod in running)
         super().remove_orphan_folders(wanted, running, known)
@@ -66,11 +66,11 @@ class _LooksBack(Housekeeping):
         super().__init__(**parts)
         self._seen: deque[Sequence[ListedPod]] = deque(((), ()), maxlen=2)
 
-    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
+    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, Worker]) -> None:
         super().kill_unknown(self._seen[0], known)
         self._seen.append(running)
 
-    def is_unknown(self, pod: ListedPod, known: Mapping[str, KnownPod]) -> bool:
+    def is_unknown(self, pod: ListedPod, known: Mapping[str, Worker]) -> bool:
         worker = known.get(pod.uid)
         return worker is None or worker.state in {State.TERMINATED, State.FINISHED}
 

@@ -1,6 +1,6 @@
 """The kubelet's metrics under their own names, in a registry of each kubelet's own."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lightkube.models.core_v1 import Pod
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -13,6 +13,8 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of all histograms, in seconds."""
 _CONTAINER_TYPE = "container_type"
 _OPERATION = "operation_type"
+_LIFECYCLES = {"waiting": "sync", "finished": "terminated"}
+"""States of workers that are not told apart."""
 
 
 def running_pods(listed: Iterable[ListedPod]) -> int:
@@ -23,6 +25,14 @@ def running_pods(listed: Iterable[ListedPod]) -> int:
 def containers_in(state: ContainerState, listed: Iterable[ListedPod]) -> int:
     """How many containers are in this state."""
     return sum(one.state is state for pod in listed for one in pod.containers)
+
+
+def worker_labels(state: str, spec: Pod | None, *, is_wanted: bool) -> tuple[str, str, str]:
+    """The lifecycle, config and static of a worker."""
+    lifecycle = _LIFECYCLES.get(state, state)
+    if spec is None:
+        return lifecycle, "runtime_only", "unknown"
+    return lifecycle, "desired" if is_wanted else "orphan", str(pods.is_static(spec)).lower()
 
 
 class Metrics:
@@ -62,8 +72,10 @@ class Metrics:
     def _watch_state(self, state: ContainerState, listed: Callable[[], Sequence[ListedPod]]) -> None:
         self.running_containers.labels(state.lower()).set_function(lambda: containers_in(state, listed()))
 
-    def set_working_pods(self, working: Sequence[tuple[str, str, str]]) -> None:
-        """The lifecycle, config and static of each pod that has a worker; other combinations have none."""
+    def set_working_pods(self, workers: Mapping[str, tuple[str, Pod | None]], wanted: Iterable[Pod]) -> None:
+        """The workers by UID, each with its state and the spec that it has; `wanted` are the desired pods."""
+        uids = {pods.uid(pod) for pod in wanted}
+        working = [worker_labels(*worker, is_wanted=uid in uids) for uid, worker in workers.items()]
         if working == self._working:
             return
         self._working = working

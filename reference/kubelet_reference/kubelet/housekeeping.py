@@ -26,15 +26,11 @@ from kubelet_reference.config.pod_manager import PodManager
 from kubelet_reference.pod_workers.pod_state_queries import PodActivity
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.sync_pod import ORPHAN_GRACE_SECONDS
-from kubelet_reference.pod_workers.worker import KillOptions, KnownPod, Update, UpdateKind
-from kubelet_reference.pod_workers.worker_table import State
+from kubelet_reference.pod_workers.worker import KillOptions, Update, UpdateKind, Worker
 from kubelet_reference.status.status_manager import StatusManager
 from kubelet_reference.util.ports import Cgroups, Disk
 from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.volumemanager import Volumes
-
-_LIFECYCLES = {State.WAITING: "sync", State.FINISHED: "terminated"}
-"""States that metrics do not distinguish."""
 
 _log = logging.getLogger("kubelet_reference.housekeeping")
 
@@ -76,12 +72,14 @@ class Housekeeping:
             self.finish_deleted(wanted, running, known)
             self.kill_unknown(running, known)
         self.remove_orphan_cgroups(wanted, running, known)
-        self.count(known)
+        self.count(wanted, known)
         self.forget_expired()
 
-    def count(self, known: Mapping[str, KnownPod]) -> None:
+    def count(self, wanted: Sequence[Pod], known: Mapping[str, Worker]) -> None:
         """Set the metrics: how many pods have a worker, and of which kind."""
-        self.metrics.set_working_pods([_labels(pod) for pod in known.values()])
+        self.metrics.set_working_pods(
+            {uid: (worker.state, worker.known_spec) for uid, worker in known.items()}, wanted
+        )
 
     def drop_orphan_statuses(self, wanted: Sequence[Pod]) -> None:
         """Forget the statuses of pods that no source has (STATUS-14)."""
@@ -89,7 +87,7 @@ class Housekeeping:
         self.statuses.remove_orphans({pods.uid(pod) for pod in (*wanted, *mirrors)})
 
     def remove_orphan_folders(
-        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, Worker]
     ) -> None:
         """Remove the folders of unknown pods of which nothing runs, their volumes first (CLEANUP-03).
 
@@ -111,7 +109,7 @@ class Housekeeping:
             _log.warning("orphaned pod %s found, but its folder stays: %s", quoted(uid), error)
 
     def remove_orphan_cgroups(
-        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, Worker]
     ) -> None:
         """Remove the cgroups of unknown pods of which nothing runs (CLEANUP-05).
 
@@ -138,7 +136,7 @@ class Housekeeping:
             if not self.workers.is_static_pod_ending(pods.full_name(mirror)):
                 await self.mirrors.delete(mirror)
 
-    def restart_forgotten(self, wanted: Sequence[Pod], known: dict[str, KnownPod]) -> None:
+    def restart_forgotten(self, wanted: Sequence[Pod], known: dict[str, Worker]) -> None:
         """Start again the desired pods that have no worker and are not over (WORK-22, CLEANUP-07)."""
         for pod in wanted:
             uid = pods.uid(pod)
@@ -153,7 +151,7 @@ class Housekeeping:
         return self.activity.is_active(pod)
 
     def finish_deleted(
-        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: dict[str, KnownPod]
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: dict[str, Worker]
     ) -> None:
         """Finish pods that are over and deleted, and that no worker knows: rejected ones (WORK-34)."""
         alive = {pod.uid for pod in running}
@@ -162,7 +160,7 @@ class Housekeeping:
             if is_over and pods.uid(pod) not in known and pods.uid(pod) not in alive:
                 self.dispatch(Update(UpdateKind.KILL, pod), known)
 
-    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
+    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, Worker]) -> None:
         """Kill what runs although no worker knows of it (WORK-24)."""
         for pod in running:
             if self.is_unknown(pod, known):
@@ -170,29 +168,19 @@ class Housekeeping:
                 self.metrics.orphaned_runtime_pods.inc()
                 self.dispatch(Update(UpdateKind.KILL, running=pod, kill=kill), known)
 
-    def is_unknown(self, pod: ListedPod, known: Mapping[str, KnownPod]) -> bool:
+    def is_unknown(self, pod: ListedPod, known: Mapping[str, Worker]) -> bool:
         """Whether the pod has no worker."""
         return pod.uid not in known
 
-    def dispatch(self, update: Update, known: dict[str, KnownPod]) -> None:
+    def dispatch(self, update: Update, known: dict[str, Worker]) -> None:
         """Send an update to a worker, and add the worker to `known` for the rest of this run."""
         self.workers.update_pod(update)
-        worker = self.workers.known(update.uid)
-        if worker is not None:
-            known[update.uid] = worker
+        known.update(self.workers.all())
 
 
 def _unknown(
-    uids: Iterable[str], wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+    uids: Iterable[str], wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, Worker]
 ) -> list[str]:
     """Those of pods that have no worker, that no source wants and of which nothing runs."""
     kept = {*known, *(pods.uid(pod) for pod in wanted), *(pod.uid for pod in running)}
     return [uid for uid in uids if uid not in kept]
-
-
-def _labels(pod: KnownPod) -> tuple[str, str, str]:
-    """The lifecycle, config and static of a worker, in the words of the kubelet's metric."""
-    lifecycle = _LIFECYCLES.get(pod.state, pod.state)
-    if not pod.has_spec:
-        return lifecycle, "runtime_only", "unknown"
-    return lifecycle, "orphan" if pod.is_orphan else "desired", str(pod.is_static).lower()

@@ -38,7 +38,7 @@ class RuntimeState:
 
     def __post_init__(self) -> None:
         self._good_at: float | None = None
-        self._problem: str | None = None
+        self._problem: str | None = "container runtime status check may not have completed yet"
         self._network: str | None = "network state unknown"
         self._name = ""
 
@@ -81,9 +81,7 @@ class RuntimeState:
     def errors(self) -> list[str]:
         """Why nothing may be done to any pod now; empty if the runtime is fit."""
         found: list[str] = []
-        if self._good_at is None:
-            found.append("container runtime status check may not have completed yet")
-        elif self.clock.monotonic() - self._good_at > DOWN_AFTER_SECONDS:
+        if self._good_at is not None and self.clock.monotonic() - self._good_at > DOWN_AFTER_SECONDS:
             found.append("container runtime is down")
         if self._problem is not None:
             found.append(self._problem)

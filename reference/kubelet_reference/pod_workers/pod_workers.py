@@ -12,7 +12,7 @@ from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_state_queries import PodStateQueries, StaticNames
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
-from kubelet_reference.pod_workers.worker import KnownPod, Update, UpdateKind, Waits, Worker
+from kubelet_reference.pod_workers.worker import Update, UpdateKind, Waits, Worker
 from kubelet_reference.pod_workers.worker_rules import MINIMUM_SECONDS, SYNC_ERRORS, WorkerRules, WorkerTools
 from kubelet_reference.pod_workers.worker_table import Action, Event, Guard, State
 
@@ -61,7 +61,7 @@ class PodWorkers(PodStateQueries):
         self._note(worker, update)
         self._step(worker, event, update)
 
-    def sync_known_pods(self, desired: Iterable[Pod]) -> dict[str, KnownPod]:
+    def sync_known_pods(self, desired: Iterable[Pod]) -> dict[str, Worker]:
         """Compare the workers with the pods that the sources want, and return those that remain, by UID.
 
         A worker whose pod no source wants is led to its end, or forgotten when it is there; one whose pod was
@@ -74,12 +74,11 @@ class PodWorkers(PodStateQueries):
                 self._step(worker, Event.UNWANTED, None)
             elif worker.restart_requested:
                 self._step(worker, Event.RESTART, None)
-        return {uid: worker.known(is_orphan=uid not in wanted) for uid, worker in self._workers.items()}
+        return self.all()
 
-    def known(self, uid: str) -> KnownPod | None:
-        """The pod's worker, None if it has none."""
-        worker = self._workers.get(uid)
-        return worker.known(is_orphan=False) if worker is not None else None
+    def all(self) -> dict[str, Worker]:
+        """The workers that there are now, by UID."""
+        return dict(self._workers)
 
     def _event(self, worker: Worker, update: Update) -> Event:
         """What the update means to the worker."""
@@ -192,7 +191,6 @@ class PodWorkers(PodStateQueries):
 
     def _forget(self, worker: Worker, _update: Update | None) -> None:
         self._workers.pop(worker.uid, None)
-        self._queue.forget(worker.uid)
 
     # --- the syncs
 

@@ -120,15 +120,6 @@ class Waits:
 _ENDING = frozenset({State.TERMINATING, State.TERMINATED, State.FINISHED})
 
 
-class KnownPod(msgspec.Struct, frozen=True):
-    """A pod that has a worker, as housekeeping sees it; `is_orphan` says that no source wants it."""
-
-    state: State
-    is_orphan: bool
-    has_spec: bool
-    is_static: bool
-
-
 @dataclass(slots=True)
 class Worker:
     """What the kubelet remembers of one pod UID: the state of its worker, and its updates and waits.
@@ -172,8 +163,3 @@ class Worker:
             if update is not None and update.pod is not None:
                 return update.pod
         return None
-
-    def known(self, *, is_orphan: bool) -> KnownPod:
-        """What housekeeping wants to know."""
-        spec = self.known_spec
-        return KnownPod(self.state, is_orphan, spec is not None, spec is not None and pods.is_static(spec))

@@ -17,10 +17,6 @@ class WorkQueue:
         """Let the pod be due `delay` seconds from now."""
         self._moments[uid] = self._clock.monotonic() + delay
 
-    def forget(self, uid: str) -> None:
-        """Let the pod not be due any more."""
-        self._moments.pop(uid, None)
-
     def due(self) -> list[str]:
         """Take out the UIDs whose time has come, the longest waiting first."""
         now = self._clock.monotonic()

@@ -15,6 +15,7 @@ async def test_dropped_waiter_is_forgotten(bench: Bench) -> None:
     bench.tell(a_pod("v2", static=True), UpdateKind.CREATE)
     bench.tell(a_pod("v3", static=True), UpdateKind.CREATE)
     await bench.let(1)
+    del bench.pods["v2"]
     known = bench.workers.sync_known_pods([a_pod("v1"), a_pod("v3")])
     bench.tell(a_pod("v1", static=True), UpdateKind.KILL)
     await bench.let(30)
