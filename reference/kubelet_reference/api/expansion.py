@@ -27,7 +27,7 @@ def expand(text: str, known: Mapping[str, str]) -> str:
         dollar, name = match.groups()
         return dollar or known.get(name, match.group())
 
-    return _REFERENCE.sub(value, text) if "$" in text else text
+    return _REFERENCE.sub(value, text)
 
 
 def references(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """What probes say of a container, and why the kubelet stops one."""
 
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 import msgspec
 
@@ -29,10 +29,9 @@ class ProbeKind(StrEnum):
     STARTUP = "Startup"
 
 
-class KillReason(StrEnum):
+class KillReason(Enum):
     """Why one container is stopped; the probes' reasons select the probe's own grace period (TERM-03)."""
 
-    UNKNOWN = "Unknown"
-    STARTUP_PROBE = "StartupProbe"
-    LIVENESS_PROBE = "LivenessProbe"
-    POST_START_HOOK = "FailedPostStartHook"
+    UNKNOWN = auto()
+    STARTUP_PROBE = auto()
+    LIVENESS_PROBE = auto()

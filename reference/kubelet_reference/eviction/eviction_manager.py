@@ -90,9 +90,7 @@ class EvictionManager:
     def is_due(self, threshold: Threshold) -> bool:
         """Whether the threshold has been met for long enough."""
         since = self._met_since.get(threshold)
-        if since is None or threshold.grace_seconds is None:
-            return since is not None
-        return self.clock.monotonic() - since >= threshold.grace_seconds
+        return since is not None and self.clock.monotonic() - since >= (threshold.grace_seconds or 0)
 
     async def is_reclaimed(self, threshold: Threshold) -> bool:
         """Whether the node could free something by itself: only disks hold what is not needed."""

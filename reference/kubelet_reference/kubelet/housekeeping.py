@@ -25,8 +25,7 @@ from kubelet_reference.config.mirror_client import MirrorClient
 from kubelet_reference.config.pod_manager import PodManager
 from kubelet_reference.pod_workers.pod_state_queries import PodActivity
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
-from kubelet_reference.pod_workers.sync_pod import ORPHAN_GRACE_SECONDS
-from kubelet_reference.pod_workers.worker import KillOptions, Update, UpdateKind, Worker
+from kubelet_reference.pod_workers.worker import Update, UpdateKind, Worker
 from kubelet_reference.status.status_manager import StatusManager
 from kubelet_reference.util.ports import Cgroups, Disk
 from kubelet_reference.util.versions import Behaviour
@@ -164,9 +163,8 @@ class Housekeeping:
         """Kill what runs although no worker knows of it (WORK-24)."""
         for pod in running:
             if self.is_unknown(pod, known):
-                kill = KillOptions(ORPHAN_GRACE_SECONDS, evict=False)
                 self.metrics.orphaned_runtime_pods.inc()
-                self.dispatch(Update(UpdateKind.KILL, running=pod, kill=kill), known)
+                self.dispatch(Update(UpdateKind.KILL, running=pod), known)
 
     def is_unknown(self, pod: ListedPod, known: Mapping[str, Worker]) -> bool:
         """Whether the pod has no worker."""

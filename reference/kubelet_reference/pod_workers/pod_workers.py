@@ -13,7 +13,7 @@ from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_state_queries import PodStateQueries, StaticNames
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import Update, UpdateKind, Waits, Worker
-from kubelet_reference.pod_workers.worker_rules import MINIMUM_SECONDS, SYNC_ERRORS, WorkerRules, WorkerTools
+from kubelet_reference.pod_workers.worker_rules import SYNC_ERRORS, WorkerRules, WorkerTools
 from kubelet_reference.pod_workers.worker_table import Action, Event, Guard, State
 
 
@@ -157,12 +157,11 @@ class PodWorkers(PodStateQueries):
         """The grace period with the update's wishes taken in, in seconds."""
         override = update.kill.grace_override if update is not None and update.kill is not None else None
         pod = (update.pod if update is not None else None) or worker.known_spec
-        if pod is None:
-            return MINIMUM_SECONDS if override is None else max(override, MINIMUM_SECONDS)
-        return self._grace(worker.grace, pod, override, self._behaviour)
+        # What the runtime alone knows has a grace of its own.
+        return self._grace(worker.grace, pod, override, self._behaviour) if pod is not None else 0
 
     def _cancel_waits(self, worker: Worker, _update: Update | None) -> None:
-        if worker.waits is not None and self._behaviour.cancels_volume_waits:
+        if self._behaviour.cancels_volume_waits:
             worker.waits.cancel()
 
     def _resync_later(self, worker: Worker, _update: Update | None) -> None:
@@ -226,8 +225,6 @@ class PodWorkers(PodStateQueries):
         except SYNC_ERRORS as error:
             worker.error = error
             event = Event.FAILED
-        finally:
-            worker.waits = None
         self.metrics.pod_worker_duration.labels(update.kind).observe(self._clock.monotonic() - begun)
         if worker.state is state:
             self._step(worker, event, None)

@@ -151,7 +151,7 @@ class PodSyncer:
 
     def with_ips(self, records: PodRecords, status: PodStatus) -> PodRecords:
         """The records with the status's IPs: containers get these, unless the sandbox is new (SYNC-12)."""
-        return _with(records, tuple(one.ip for one in status.podIPs or () if one.ip))
+        return replace(records, ips=tuple(one.ip for one in status.podIPs or () if one.ip))
 
     def remember_reasons(self, pod: Pod, result: SyncResult) -> None:
         """Keep why containers could not be started, for the next status (SYNC-15)."""
@@ -205,7 +205,7 @@ class PodSyncer:
     async def refresh_records(self, pod: Pod, before: PodRecords) -> PodRecords:
         """Read the records anew from the runtime, past the cache; the IPs stay what they were."""
         uid, name, namespace = pods.uid(pod), pods.name(pod), pods.namespace(pod)
-        return _with(await self.runtime.pod_records(uid, name, namespace), before.ips)
+        return replace(await self.runtime.pod_records(uid, name, namespace), ips=before.ips)
 
     def require_stopped(self, records: PodRecords) -> None:
         """Fail if the runtime shows a running container although it stopped all of them (WORK-11)."""
@@ -241,7 +241,3 @@ class PodSyncer:
         if self.cgroups is not None:
             self.cgroups.remove(pods.uid(pod))
         self.statuses.terminate_pod(pod)
-
-
-def _with(records: PodRecords, ips: tuple[str, ...]) -> PodRecords:
-    return records if records.ips == ips else replace(records, ips=ips)

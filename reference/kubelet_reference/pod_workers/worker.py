@@ -140,7 +140,7 @@ class Worker:
     restart_requested: bool = False
     last_sync_ended: float = float("-inf")
     error: Exception | None = None
-    waits: Waits | None = None
+    waits: Waits = field(default_factory=Waits)
     killers: list[asyncio.Event] = field(default_factory=list[asyncio.Event])
     status_changes: list[Callable[[PodStatus], PodStatus]] = field(
         default_factory=list["Callable[[PodStatus], PodStatus]"]

@@ -45,8 +45,6 @@ def lasting_phase(phase: str, *earlier: str | None) -> str:
 
 def addresses_in_order(addresses: tuple[str, ...], node: str) -> list[str]:
     """One address of each family, the node's family first, or IPv4 if it has no address (SANDBOX-22)."""
-    if len(addresses) < 2:  # noqa: PLR2004 - a single address has no order
-        return list(addresses)
     families = {ip_address(address).version: address for address in reversed(addresses)}
     first = ip_address(node).version if node else 4
     return sorted(families.values(), key=lambda address: ip_address(address).version != first)

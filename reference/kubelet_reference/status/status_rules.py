@@ -17,7 +17,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.restart_policy import restarts_after
 from kubelet_reference.status import conditions
 from kubelet_reference.status.container_statuses import LOST_AT_THE_END, unknown_end
-from kubelet_reference.status.phase import may_begin_anew
+from kubelet_reference.status.phase import may_begin_anew, was_up
 from kubelet_reference.util.versions import Behaviour
 
 MESSAGE_BYTES = 12 * 1024
@@ -57,8 +57,7 @@ def illegal_transition(pod: Pod, before: PodStatus, new: PodStatus, behaviour: B
         ended, now, spec = _end(one), after.get(one.name), specs.get(one.name)
         if ended is None or now is None or spec is None or _end(now) is not None:
             continue
-        is_sidecar = spec in pods.init_containers(pod) and pods.is_sidecar(spec)
-        if not is_sidecar and not restarts_after(pod, spec, ended, behaviour):
+        if not pods.is_sidecar(spec) and not restarts_after(pod, spec, ended, behaviour):
             return one.name
     return None
 
@@ -93,16 +92,11 @@ def with_limited_messages(status: PodStatus) -> PodStatus:
     )
 
 
-def _message(state: ContainerState | None) -> str:
-    return (state.terminated.message if state and state.terminated else None) or ""
-
-
 def _cut(state: ContainerState | None, limit: int) -> ContainerState | None:
-    message = _message(state).encode()
-    if state is None or state.terminated is None or len(message) <= limit:
+    if state is None or state.terminated is None:
         return state
-    short = message[:limit].decode(errors="ignore")
-    return replace(state, terminated=replace(state.terminated, message=short))
+    short = (state.terminated.message or "").encode()[:limit].decode(errors="ignore")
+    return replace(state, terminated=replace(state.terminated, message=short or None))
 
 
 def is_same(one: PodStatus, other: PodStatus) -> bool:
@@ -175,8 +169,7 @@ def with_final_states(pod: Pod, status: PodStatus) -> PodStatus:
 
 
 def _was_started(status: ContainerStatus) -> bool:
-    waits = status.state is None or status.state.waiting is not None
-    return not waits or bool(status.lastState and status.lastState.terminated)
+    return was_up(status) or bool(status.lastState and status.lastState.terminated)
 
 
 def _was_initialized(pod: Pod, status: PodStatus) -> bool:

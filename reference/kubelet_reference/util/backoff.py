@@ -44,7 +44,7 @@ class Backoff:
 
     def left(self, key: str, moment: int) -> float:
         """How much of the delay is left, counted from `moment`, in seconds."""
-        return max(0.0, self.delay(key) - (self._clock.wall_ns() - moment) / _NS)
+        return self.delay(key) - (self._clock.wall_ns() - moment) / _NS
 
     def is_in_backoff_since_update(self, key: str) -> bool:
         """Whether the delay, counted from the time it was set, has not passed yet."""

@@ -69,8 +69,6 @@ class Volumes:
     async def wait(self, pod: Pod) -> None:
         """Make the pod's volumes, or bring them up to date; raises `VolumesNotReady` (SYNC-10)."""
         volumes = used_volumes(pod)
-        if not volumes:
-            return
         mounted = self._mounted.setdefault(pods.uid(pod), set())
         for volume in volumes:
             if volume.name in mounted and plugin_of(volume) in SHOWS_CONTENT:

@@ -33,7 +33,7 @@ BASES = [
     # deletion, probe, reason,                       base, why
     (None,      None,  KillReason.UNKNOWN,           30,   "the spec's"),
     (None,      60,    KillReason.UNKNOWN,           30,   "a probe's grace is for a probe's kill"),
-    (None,      60,    KillReason.POST_START_HOOK,   30,   "a hook is no probe"),
+    (None,      60,    KillReason.UNKNOWN,           30,   "a hook is no probe"),
     (None,      60,    KillReason.LIVENESS_PROBE,    60,   "the probe's own, even a longer one"),
     (None,      5,     KillReason.STARTUP_PROBE,     5,    "the probe's own"),
     (None,      None,  KillReason.LIVENESS_PROBE,    30,   "a probe without one takes the spec's"),

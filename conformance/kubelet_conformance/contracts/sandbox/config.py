@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
-from kubelet_conformance.contract.patterns import call
+from kubelet_conformance.contract.patterns import call, expects
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked, standing
+from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label, shown
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -161,6 +162,9 @@ def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
         name = spec.runtime_class_name
         return broken(f"the default handler for a pod of the runtime class {name}", pod.set_seq)
     return KEPT
+
+
+handler_comes_from_the_runtime_class.clause("awaited", on=expects("SANDBOX-16"))(as_expected)
 
 
 def config_difference(pod: Pod, made: bodies.PodSandboxConfig, given: bodies.PodSandboxConfig) -> str | None:

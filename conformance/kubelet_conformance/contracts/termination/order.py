@@ -1,5 +1,6 @@
 """TERM: the order of a pod's termination, from the first stop to the final status."""
 
+import re
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, Predicate, Sandbox, Stop
@@ -18,7 +19,7 @@ from kubelet_conformance.contracts.facts.sandbox import stop_of_sandbox
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
-from kubelet_conformance.trace.format.records import ApiWrite
+from kubelet_conformance.trace.format.records import ApiWrite, Event
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 
 _STOPPED = done("StopContainer").either(failed("StopContainer"))
@@ -326,6 +327,18 @@ def failed_kill_is_reported(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     if sandbox.died_t is not None or len(sandbox.stops) > 1:
         return None
     return answered(by=event("FailedKillPod"), within=RETRY, text="a FailedKillPod event is sent")
+
+
+_FAILED_KILL = re.compile(
+    r'error killing pod: \[?failed to "(Kill(?:Container|PodSandbox))" for ".+" with \1Error: ".+'
+)
+
+
+@failed_kill_is_reported.clause("text", on=event("FailedKillPod"))
+def event_says_what_was_not_killed(m: Moment, event: Event) -> Findings:
+    """The event says what could not be stopped, a container or a sandbox, and why."""
+    is_right = m.header.redacted or _FAILED_KILL.match(event.message)
+    return KEPT if is_right else broken(f"the event says {event.message!r}")
 
 
 @contract("TERM-29", on=exited(), needs=(CRI, PODS))

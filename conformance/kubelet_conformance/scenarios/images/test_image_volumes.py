@@ -22,6 +22,14 @@ async def test_image_is_mounted(node: Node) -> None:
     await web.until_running("c2", contract="IMAGE-20")
 
 
+@witness("IMAGE-20", kubernetes=(1, 35), needs="image volumes")
+async def test_images_are_mounted_by_default(node: Node) -> None:
+    """From 1.35 on no feature gate has to be opened to mount an image."""
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    volumes = [{"name": "data", "image": {"reference": "registry/data:1"}}]
+    await node.run(container("c1", volumeMounts=mounts), volumes=volumes)
+
+
 @witness("IMAGE-20", kubernetes=(1, 33), feature_gates=GATES, needs="image volumes")
 async def test_part_of_an_image_is_mounted(node: Node) -> None:
     """Of an image a container mounts all, or the part that it names."""

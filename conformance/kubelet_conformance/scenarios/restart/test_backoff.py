@@ -103,6 +103,13 @@ async def test_delays_are_no_longer_than_configured(node: Node) -> None:
     await web.until_started("c1", attempt=5)
 
 
+@witness("BACKOFF-11", kubernetes=(1, 35), max_container_restart_period=2)
+async def test_delays_are_configured_by_default(node: Node) -> None:
+    """From 1.35 on no feature gate has to be opened for delays that are no longer than configured."""
+    web = node.want(pod(container("c1", "exit 1 1")))
+    await web.until_started("c1", attempt=3)
+
+
 @witness("BACKOFF-11", kubernetes=(1, 33), feature_gates={"ReduceDefaultCrashLoopBackOffDecay": True})
 async def test_reduced_delays(node: Node) -> None:
     """With the reduced series the delays begin at one second and end at a minute."""

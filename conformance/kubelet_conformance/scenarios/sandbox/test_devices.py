@@ -21,6 +21,17 @@ async def test_claimed_device_is_prepared_and_given_back(node: Node) -> None:
     await web.until_gone()
 
 
+@witness("SYNC-18", "TERM-27", needs=PLUGIN, kubernetes=(1, 34))
+async def test_claims_are_prepared_by_default(node: Node) -> None:
+    """From 1.34 on no feature gate has to be opened for a pod to have what it claims."""
+    web = node.want(pod(container("c1", resources=USES), resourceClaims=CLAIM))
+    prepares = "NodePrepareResources"
+    await web.until(lambda: any(node.observations.of(prepares)), prepares, within=20, contract="SYNC-18")
+    await web.until_running("c1")
+    web.delete()
+    await web.until_gone()
+
+
 @witness("SANDBOX-25", "SYNC-18", "SYNC-02", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
 async def test_pod_waits_for_its_device(node: Node) -> None:
     """A pod whose claim cannot be prepared gets no sandbox until it can."""

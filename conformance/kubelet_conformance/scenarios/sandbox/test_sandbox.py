@@ -99,6 +99,16 @@ async def test_runtime_class_gives_the_handler(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
+@witness("SANDBOX-16")
+async def test_runtime_class_outlasts_an_outage(node: Node) -> None:
+    """While the API server is away a pod is run by the handler that its class was last seen to have."""
+    node.api.put("RuntimeClass", runtime_class("strong", "runc"))
+    web = await node.run(runtimeClassName="strong")
+    with node.outage():
+        node.runtime.kill_sandbox(web.sandbox().id)
+        await web.until_started("c1", attempt=1, contract="SANDBOX-16")
+
+
 @witness("CRI-35", "SANDBOX-10")
 async def test_handler_that_the_runtime_lacks(node: Node) -> None:
     """A handler that the runtime does not have is refused, however often it is asked for."""

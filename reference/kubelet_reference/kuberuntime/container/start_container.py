@@ -22,7 +22,6 @@ from kubelet_reference.api.expansion import ConfigError
 from kubelet_reference.api.go_text import pod_text, quoted
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import PodRecords
-from kubelet_reference.api.results import KillReason
 from kubelet_reference.api.sync_result import Failure, StartError
 from kubelet_reference.cri.errors import error_text, wrapped_text
 from kubelet_reference.images.image_manager import EnsuredImage, ImageManager
@@ -185,10 +184,9 @@ class ContainerStarter:
             await self.parts.hooks.run(context.pod, container, container_id, handler)
         except HookError as error:
             # The event does not have what the hook printed: that may be secret (EVENTS-04).
-            text = "PostStartHook failed"
-            self.tools.recorder.warning(context.pod, Reason.FAILED_POST_START_HOOK, text, container.name)
-            reason = KillReason.POST_START_HOOK
-            kill = ContainerKill(context.pod, container_id, container.name, reason, message=reason)
+            text, reason = "PostStartHook failed", Reason.FAILED_POST_START_HOOK
+            self.tools.recorder.warning(context.pod, reason, text, container.name)
+            kill = ContainerKill(context.pod, container_id, container.name, message=reason)
             await self.parts.container_killer.kill_container(kill)
             raise StartError(Failure.POST_START_HOOK, str(error)) from error
 
