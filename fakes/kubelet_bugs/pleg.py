@@ -119,7 +119,11 @@ class OnlyContainers(Pleg):
     async def _process(self, uid: str, pod: ListedPod | None, events: tuple[PodLifecycleEvent, ...]) -> None:
         listed = [one for one in (pod, self._pods.get(uid)) if one is not None]
         ids = {container.id for one in listed for container in one.containers}
-        await super()._process(uid, pod, tuple(event for event in events if event.data in ids))
+        kept = tuple(event for event in events if event.data in ids)
+        if kept:
+            await super()._process(uid, pod, kept)
+        else:
+            self._advance(uid, pod)
 
 
 @bug("MUT-PLEG-18", breaks="PLEG-18")

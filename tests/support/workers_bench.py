@@ -77,12 +77,11 @@ class ScriptedSyncer:
     has_ended: bool = False
     waits_for: asyncio.Event | None = None
 
-    async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
+    async def sync_pod(self, pod: Pod, mirror: Pod | None, records: PodRecords, waits: Waits) -> bool:
         """Wait for the event, if there is one, and then take the round's time."""
-        del records
-        assert update.pod is not None
+        del mirror, records
         waiting = waits.wait(self.waits_for.wait()) if self.waits_for is not None else None
-        await self._round("sync", update.pod, waiting=waiting)
+        await self._round("sync", pod, waiting=waiting)
         return self.has_ended
 
     async def sync_terminating_pod(

@@ -17,7 +17,7 @@ from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container.resize import Resizer
 from kubelet_reference.pleg.generic import Pleg
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
-from kubelet_reference.pod_workers.worker import Update, Waits
+from kubelet_reference.pod_workers.worker import Waits
 from kubelet_reference.status.resize_status import with_resize
 from kubelet_reference.util.versions import Behaviour
 
@@ -65,12 +65,11 @@ class _EvenStatic(ActionRules):
 class _ListensToTheMirror(PodSyncer):
     """Takes the resources that the mirror of a static pod has."""
 
-    async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
-        if update.pod is not None and update.mirror is not None:
-            containers = pods.spec(update.mirror).containers
-            spec = changed(pods.spec(update.pod), containers=containers)
-            update = changed(update, pod=changed(update.pod, spec=spec))
-        return await super().sync_pod(update, records, waits)
+    async def sync_pod(self, pod: Pod, mirror: Pod | None, records: PodRecords, waits: Waits) -> bool:
+        if mirror is not None:
+            spec = changed(pods.spec(pod), containers=pods.containers(mirror))
+            pod = changed(pod, spec=spec)
+        return await super().sync_pod(pod, mirror, records, waits)
 
 
 @bug("K8S-126033", breaks=("RESIZE-02", "RESIZE-07"), kubernetes="1.33")

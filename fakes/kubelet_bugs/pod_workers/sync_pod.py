@@ -22,7 +22,7 @@ from kubelet_reference.kuberuntime.runtime_manager import APP, EPHEMERAL, INIT, 
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxCreator, SandboxError
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
-from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Update, Waits
+from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Waits
 from kubelet_reference.status.container_statuses import ContainerStatuses, StatusInput, container_statuses
 from kubelet_reference.status.phase import pod_phase
 from kubelet_reference.status.status_manager import StatusManager
@@ -61,10 +61,9 @@ class MakesNoFolders(PodSyncer):
 class RunsToTheEnd(PodSyncer):
     """A pod that has ended goes through a whole sync once more."""
 
-    async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
-        pod = update.pod
-        ended = await super().sync_pod(update, records, waits)
-        if ended and pod is not None:
+    async def sync_pod(self, pod: Pod, mirror: Pod | None, records: PodRecords, waits: Waits) -> bool:
+        ended = await super().sync_pod(pod, mirror, records, waits)
+        if ended:
             fresh = structs.replace(records, sandboxes=(), containers=())
             await self.runtime.sync_pod(pod, fresh)
         return ended

@@ -201,10 +201,8 @@ class Pleg:
         current = {pod.uid: pod for pod in listed}
         for uid in dict.fromkeys((*self._to_compare(current), *failed)):
             old, new = self._pods.get(uid), current.get(uid)
-            if old != new:
+            if old != new or uid in failed:
                 await self._process(uid, new, events_between(old, new))
-            elif uid in failed:
-                await self._inspect_again(uid, new)
 
     def _to_compare(self, current: dict[str, ListedPod]) -> Sequence[str]:
         """The pods of both lists: one that vanished has changed as well (K8S-22155)."""
@@ -212,17 +210,12 @@ class Pleg:
 
     async def _process(self, uid: str, pod: ListedPod | None, events: tuple[PodLifecycleEvent, ...]) -> None:
         """Write the cache, then send events; after a failed read the next relist repeats it (PLEG-05)."""
-        if events and not await self._update_cache(uid, pod):
+        if not await self._update_cache(uid, pod):
             self._remember_failure(uid)
             return
         self._advance(uid, pod)
         for event in self._delivered(events):
             self.deliver(event)
-
-    async def _inspect_again(self, uid: str, pod: ListedPod | None) -> None:
-        """Inspect a pod whose last inspection failed, though it is what it was before that."""
-        if not await self._update_cache(uid, pod):
-            self._remember_failure(uid)
 
     def _remember_failure(self, uid: str) -> None:
         """Have the pod inspected again at the next relist (K8S-53207, K8S-94829)."""

@@ -245,7 +245,7 @@ class PodWorkers(PodStateQueries):
             elif state is State.TERMINATING:
                 change = worker.status_changes[-1] if worker.status_changes else None
                 await self._syncer.sync_terminating_pod(pod, records, worker.grace or None, change)
-            elif await self._syncer.sync_pod(update, records, waits):
+            elif await self._syncer.sync_pod(pod, update.mirror, records, waits):
                 return Event.ENDED
         finally:
             worker.last_sync_ended = self._clock.monotonic()

@@ -28,7 +28,7 @@ from kubelet_reference.api.sync_result import Action, SyncResult
 from kubelet_reference.config.mirror_client import MirrorClient
 from kubelet_reference.cri.labels import runtime_pod
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
-from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Update, Waits
+from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Waits
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.status.reason_cache import ReasonCache
 from kubelet_reference.status.status_manager import StatusManager
@@ -76,18 +76,15 @@ class PodSyncer:
 
     # --- sync
 
-    async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
+    async def sync_pod(self, pod: Pod, mirror: Pod | None, records: PodRecords, waits: Waits) -> bool:
         """Bring the pod nearer to its spec; returns True if it has ended by itself (SYNC-08)."""
-        pod = update.pod
-        if pod is None:
-            raise SyncFailed("a pod without a spec cannot be synced")
         pod = self.allocate(pod)
         status = self.publish_status(pod, records)
         if pods.is_terminal_phase(status.phase):
             return True
         self.require_network(pod)
         await self.ensure_cgroup(pod, records)
-        await self.ensure_mirror(pod, update.mirror)
+        await self.ensure_mirror(pod, mirror)
         self.make_folders(pod)
         await self.wait_for_volumes(pod, waits)
         credentials = await self.pull_secrets(pod)

@@ -18,14 +18,7 @@ from kubelet_reference.api.events import Recorder
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, SyncResult
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
-from kubelet_reference.pod_workers.worker import (
-    NetworkNotReady,
-    SyncFailed,
-    Update,
-    UpdateKind,
-    WaitCancelled,
-    Waits,
-)
+from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, WaitCancelled, Waits
 from kubelet_reference.status.reason_cache import ReasonCache
 from kubelet_reference.util.ports import Disk, PodEvent
 from kubelet_reference.volumemanager import VolumesNotReady
@@ -185,7 +178,7 @@ def pod(*, static: bool = False, volumes: bool = True, host_network: bool = Fals
 
 def sync(world: Everything, one: Pod, waits: Waits | None = None) -> bool:
     """One sync round."""
-    return run(world.syncer().sync_pod(Update(UpdateKind.SYNC, one), RECORDS, waits or Waits()))
+    return run(world.syncer().sync_pod(one, None, RECORDS, waits or Waits()))
 
 
 FOLDERS = ["folder /k/pods/u1", "folder /k/pods/u1/volumes", "folder /k/pods/u1/plugins"]
@@ -261,7 +254,7 @@ async def test_wait_for_volumes_is_cut() -> None:
     world.volumes_seconds = asyncio.Event()
     asyncio.get_running_loop().call_later(5, waits.cancel)
     with pytest.raises(WaitCancelled):
-        await world.syncer().sync_pod(Update(UpdateKind.SYNC, pod()), RECORDS, waits)
+        await world.syncer().sync_pod(pod(), None, RECORDS, waits)
 
     assert asyncio.get_running_loop().time() == 5
 
@@ -274,8 +267,7 @@ async def test_crash_passes_through_a_wait() -> None:
     """A round that is cancelled while it waits is cancelled, and its wait with it."""
     world = Everything()
     world.volumes_seconds = asyncio.Event()
-    update = Update(UpdateKind.SYNC, pod())
-    task = asyncio.ensure_future(world.syncer().sync_pod(update, RECORDS, Waits()))
+    task = asyncio.ensure_future(world.syncer().sync_pod(pod(), None, RECORDS, Waits()))
     asyncio.get_running_loop().call_later(5, task.cancel)
     await asyncio.wait([task])
 

@@ -1,6 +1,6 @@
 """ADMIT: room for new pods: preemption for critical pods, and admission on a node under pressure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -132,11 +132,19 @@ def critical_pod_gets_its_room(m: Moment) -> Findings:
 
 
 @critical_pod_gets_its_room.clause("whom", on=event("Preempting"))
-def only_lesser_pods_have_to_go(_: Moment, pod: Pod) -> Findings:
-    """No critical pod is preempted."""
+def only_lesser_pods_have_to_go(m: Moment, pod: Pod) -> Findings:
+    """No critical pod is preempted, unless one of a higher priority needs its room."""
     if not pod.sandboxes:
         return None
-    return broken(f"pod {pod.name} is critical, and is preempted") if pressure.is_critical(pod) else KEPT
+    if not pressure.is_critical(pod) or _matters_less(pod, pressure.every_pod(m)):
+        return KEPT
+    return broken(f"pod {pod.name} is critical, and is preempted")
+
+
+def _matters_less(pod: Pod, others: Iterable[Pod]) -> bool:
+    own = pod.spec.priority if pod.spec is not None else None
+    specs = [other.spec for other in others if other.wanted and other.spec is not None]
+    return own is not None and any((spec.priority or 0) > own for spec in specs)
 
 
 @critical_pod_gets_its_room.clause("grace", on=STOP)

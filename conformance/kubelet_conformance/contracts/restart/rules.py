@@ -254,6 +254,17 @@ def restart_is_reported(m: Moment, pod: Pod) -> Findings:
     )
 
 
+@restart_is_reported.clause("value", on=status())
+def restart_has_a_reason(_: Moment, status: PodStatus) -> Findings:
+    """It is True with the reason RestartAllContainersStarted, or False."""
+    found = status.condition(_CONDITION)
+    if found is None:
+        return None
+    reasons = {"True": {"RestartAllContainersStarted"}, "False": {"", "PodCompleted", "PodFailed"}}
+    is_right = (found.reason or "") in reasons.get(found.status, ())
+    return KEPT if is_right else broken(f"{_CONDITION} is {found.status!r} with reason {found.reason!r}")
+
+
 @restart_is_reported.clause("cleared", on=status())
 def condition_is_cleared(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Once every app container runs again it is True no more."""

@@ -370,6 +370,16 @@ async def test_pod_of_the_system_gets_its_room(node: Node) -> None:
     await web.until_phase("Failed", within=20)
 
 
+@witness("ADMIT-08", "ADMIT-03", cpu_millicores=1000)
+async def test_pod_of_the_system_makes_room_for_a_higher_one(node: Node) -> None:
+    """Of two pods of system priority that do not fit together the one of lower priority goes."""
+    node.api.needs_ordinary_pods()
+    lower = await node.run(asking("600m"), name="lower", priority=CRITICAL, grace=2)
+    higher = node.want(pod(asking("600m"), name="higher", priority=CRITICAL + 1000))
+    await higher.until_running("c1", within=60, contract="ADMIT-03")
+    await lower.until_phase("Failed", within=20)
+
+
 def _guaranteed(cpu: str) -> dict[str, Any]:
     given = {"cpu": cpu, "memory": "1Mi"}
     return container(resources={"requests": given, "limits": given})

@@ -103,6 +103,18 @@ async def test_image_has_to_be_there_at_last(node: Node) -> None:
         await web.until_running("c1")
 
 
+@witness("IMAGE-24", "START-02")
+async def test_image_has_to_be_seen_twice(node: Node) -> None:
+    """A container is not made while its image, which was there, cannot be looked at for its user."""
+    node.runtime.publish_image("registry/app:1")
+    app = container(image="registry/app:1")
+    await node.run(app, name="first")
+    with node.fault("ImageStatus", code="UNKNOWN", message="the image store is away", first=2, times=1):
+        web = node.want(pod(app))
+        await web.until_waiting("c1", "CreateContainerConfigError")
+        await web.until_running("c1")
+
+
 @witness("IMAGE-05")
 async def test_name_that_names_no_image(node: Node) -> None:
     """A container with an image name that cannot be read waits, and the others run."""

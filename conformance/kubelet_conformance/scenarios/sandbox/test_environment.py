@@ -430,6 +430,20 @@ async def test_what_cannot_be_given_keeps_the_container_waiting(node: Node) -> N
     await node.expect("nothing is made of these pods", lambda: wrong, "START-15")
 
 
+@witness("START-15", "EVENTS-01")
+async def test_place_that_cannot_be_made(node: Node) -> None:
+    """What lies below a file of a volume is not mounted, nor is a file made in a folder that is not there."""
+    _put_objects(node)
+    mount = {"name": "data", "mountPath": "/data"}
+    config = {"name": "data", "configMap": {"name": "settings"}}
+    part = container(volumeMounts=[{**mount, "subPath": "colour/none"}])
+    below = node.want(pod(part, name="below", volumes=[config]))
+    await below.until_waiting("c1", "CreateContainerConfigError", contract="START-15")
+    file = {"name": "data", "hostPath": {"path": "/srv/none/file", "type": "FileOrCreate"}}
+    alone = node.want(pod(container(volumeMounts=[mount]), name="alone", volumes=[file]))
+    await alone.until_event("FailedMount")
+
+
 _ABSENT = (("settings", "none"), ("login", "none"), ("none", "none"))
 _BAD_MOUNTS: Sequence[Json] = (
     {"subPath": "/etc"},

@@ -100,6 +100,19 @@ async def test_runtime_class_gives_the_handler(node: Node) -> None:
 
 
 @witness("SANDBOX-16")
+async def test_runtime_class_that_was_removed(node: Node) -> None:
+    """The handler of a class that is there no more is not used any more."""
+    node.api.put("RuntimeClass", runtime_class("strong", "runc"))
+    web = await node.run(runtimeClassName="strong")
+    node.api.remove("RuntimeClass", "", "strong")
+    await node.wait(5)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await node.wait(30)
+    again = [str(each.request.config.metadata.attempt) for each in web.calls("RunPodSandbox")[1:]]
+    await node.expect("it has no other sandbox", lambda: again, "SANDBOX-16")
+
+
+@witness("SANDBOX-16")
 async def test_runtime_class_outlasts_an_outage(node: Node) -> None:
     """While the API server is away a pod is run by the handler that its class was last seen to have."""
     node.api.put("RuntimeClass", runtime_class("strong", "runc"))

@@ -17,6 +17,19 @@ async def test_deletion_ends_the_wait_for_volumes(node: Node) -> None:
     await web.until_gone()
 
 
+@witness("WORK-06", kubernetes=(1, 27))
+async def test_nothing_comes_of_a_wait_that_was_ended(node: Node) -> None:
+    """A pod that is deleted while it waits for a volume has no sandbox, and goes at once."""
+    mount = {"name": "config", "mountPath": "/etc/config"}
+    volume = {"name": "config", "configMap": {"name": "absent"}}
+    web = node.want(pod(container("c1", volumeMounts=[mount]), volumes=[volume]))
+    await node.wait(20)
+    web.delete()
+    await web.until_gone(within=20)
+    made = [each.rpc for each in web.calls("RunPodSandbox")]
+    await node.expect("no sandbox was asked for", lambda: made, "WORK-06")
+
+
 @witness("WORK-23")
 async def test_ended_static_pod_does_not_come_again(node: Node) -> None:
     """A static pod that is over is not run again when its manifest comes back while it is cleaned up."""
