@@ -1,6 +1,8 @@
 """Events: what is reported, about what, and what is kept out of them."""
 
-from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
+from typing import Any
+
+from kubelet_conformance.node import Node, PodHandle, container, exec_hook, exec_probe, pod, witness
 
 
 @witness("EVENTS-01", "EVENTS-02", "EVENTS-06", "IMAGE-18")
@@ -98,3 +100,51 @@ async def test_passed_deadline_is_told_again_and_again(node: Node) -> None:
     )
     await job.until_phase("Failed")
     await node.wait(5)
+
+
+@witness("EVENTS-01", "TERM-09", kubernetes=(1, 29))
+async def test_kills_say_why(node: Node) -> None:
+    """The event of a kill says why the container is stopped, and of an app whether it comes again."""
+    fails = exec_probe("x 1 0", periodSeconds=1, failureThreshold=1)
+    changed = await node.run(name="changed", init=(_sidecar(),))
+    changed.set_image("c1", "img:2")
+    changed.update(spec={"initContainers": [{"name": "s1", "image": "img:2"}]})
+    once = await node.run(container("c1", livenessProbe=fails), container("c2"), name="once", restart="Never")
+    quiet = await node.run(name="quiet")
+    quiet.delete()
+    ill = pod(container(livenessProbe=fails), name="ill", init=(_sidecar(livenessProbe=fails),))
+    hook = container(lifecycle={"postStart": exec_hook("x 1 0")})
+    for one, texts in {
+        changed: (
+            "Container c1 definition changed, will be restarted",
+            "Init container s1 definition changed",
+        ),
+        node.want(ill): (
+            "Container c1 failed liveness probe, will be restarted",
+            "Init container s1 failed liveness probe",
+        ),
+        node.want(pod(container(startupProbe=fails), name="late")): (
+            "Container c1 failed startup probe, will be restarted",
+        ),
+        node.want(pod(name="stuck", init=(_sidecar(startupProbe=fails),))): (
+            "Init container s1 failed startup probe",
+        ),
+        node.want(pod(hook, name="hook")): ("FailedPostStartHook",),
+        once: ("Container c1 failed liveness probe",),
+        quiet: ("Stopping container c1",),
+    }.items():
+        for text in texts:
+            await _until_killed(one, text)
+
+
+def _sidecar(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of the Container type
+    return container("s1", restartPolicy="Always", **fields)
+
+
+async def _until_killed(one: PodHandle, text: str) -> None:
+    await one.until(
+        lambda: text in {each.message for each in one.events("Killing")},
+        f"a kill with the text {text!r}",
+        within=60,
+        contract="EVENTS-01",
+    )

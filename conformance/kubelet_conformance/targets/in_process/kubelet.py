@@ -122,8 +122,11 @@ class InProcessKubelet(KubeletControl):
         return "" if self._kubelet is None else self._kubelet.metrics_text()
 
     async def healthy(self) -> bool:
-        """What its /healthz says."""
-        return self._kubelet is not None and self.running and self._kubelet.healthy()
+        """What its /healthz says; one that cannot answer is not healthy."""
+        try:
+            return self._kubelet is not None and self.running and bool(self._kubelet.healthy())
+        except Exception:  # noqa: BLE001 - a server answers 500 then
+            return False
 
     def choose_orders(self, *choices: int) -> None:
         """Which comes first of several things that are ready, choice by choice and over and over."""

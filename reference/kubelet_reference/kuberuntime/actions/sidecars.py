@@ -227,7 +227,7 @@ def _message(one: Container, record: ContainerRecord, row: SidecarRow) -> str:
     if record.state is UNKNOWN:
         return f'Init container is in "{record.state.lower()}" state, try killing it before restart'
     what = {_STARTUP: "failed startup probe", _LIVENESS: "failed liveness probe"}
-    return f"Init container {one.name} {what.get(row.why, 'definition changed')}, will be restarted"
+    return f"Init container {one.name} {what.get(row.why, 'definition changed')}"
 
 
 def app_was_made(pod: Pod, records: PodRecords) -> bool:
