@@ -102,12 +102,8 @@ class EvictionManager:
 
     async def evict_above_limits(self, active: Iterable[Pod]) -> Sequence[Pod]:
         """End each pod that uses more storage than it may."""
-        evicted: list[Pod] = []
-        for pod in active:
-            broken = next(eviction_rules.exceeded_limits(pod, self.usage(pod)), None)
-            if broken is not None and await self.evict(pod, broken, None):
-                evicted.append(pod)
-        return evicted
+        exceeded = [(pod, next(eviction_rules.exceeded_limits(pod, self.usage(pod)), "")) for pod in active]
+        return [pod for pod, broken in exceeded if broken and await self.evict(pod, broken, None)]
 
     async def evict_for(self, threshold: Threshold, active: Sequence[Pod]) -> Sequence[Pod]:
         """End one pod, the first that may be ended."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Protocol, TypeAlias
 
 from lightkube.models.core_v1 import HostIP, Pod, PodCondition, PodIP, PodStatus
@@ -45,9 +44,9 @@ def lasting_phase(phase: str, *earlier: str | None) -> str:
 
 def addresses_in_order(addresses: tuple[str, ...], node: str) -> list[str]:
     """One address of each family, the node's family first, or IPv4 if it has no address (SANDBOX-22)."""
-    families = {ip_address(address).version: address for address in reversed(addresses)}
-    first = ip_address(node).version if node else 4
-    return sorted(families.values(), key=lambda address: ip_address(address).version != first)
+    families = {":" in address: address for address in reversed(addresses)}
+    first = ":" in node
+    return [families[family] for family in (first, not first) if family in families]
 
 
 class LastingPhase(Protocol):

@@ -73,7 +73,7 @@ class SetUp:
         wishes = [whole(str(limit))] if limit else []
         if all(of_containers):
             wishes.append(int(sum(of_containers)))
-        return min([self._settings.memory_bytes, *(size for size in wishes if size > 0)])
+        return min([self._settings.memory_bytes, *filter(None, wishes)])
 
 
 _FOLDER_MODE, _FILE_MODE = 0o755, 0o644

@@ -75,6 +75,24 @@ async def test_node_helps_itself_first(node: Node) -> None:
     await node.expect("what has ended is removed", lambda: left, "EVICT-01")
 
 
+@witness("EVICT-01")
+async def test_images_may_be_enough(node: Node) -> None:
+    """A node that has enough disk again once an unused image is gone evicts no pod."""
+    node.runtime.add_image("registry/unused:1")
+    web = await node.run()
+    web.use(ephemeral_storage="5Gi")
+    await node.wait(150)
+    with node.slow("RemoveImage", 5), node.pressure(nodefs_available="3%"):
+        await node.until(
+            lambda: any(node.observations.of("RemoveImage")),
+            "an image is removed",
+            within=60,
+            contract="EVICT-01",
+        )
+    await node.wait(30)
+    await web.until_phase("Running", within=1, contract="EVICT-01")
+
+
 @witness("EVICT-03", "STATUS-07", kubernetes=(1, 31))
 async def test_hard_eviction_is_quick(node: Node) -> None:
     """A pod that is evicted at once does not have the minute of grace that it asks for."""

@@ -439,3 +439,22 @@ async def test_image_of_root_is_refused(node: Node) -> None:
     for name in images:
         await web.until_waiting(name, "CreateContainerConfigError", contract="START-02")
     await web.until_running("c3", contract="START-02")
+
+
+@witness("IMAGE-22")
+async def test_why_root_is_refused(node: Node) -> None:
+    """A container that must not run as root, and would or might, waits with the reason."""
+    node.runtime.add_image("registry/root:1", user="0")
+    node.runtime.add_image("registry/named:1", user="app")
+    cases = {
+        "image": (container("image", image="registry/root:1"), "image will run as root"),
+        "named": (container("named", image="registry/named:1"), "image has non-numeric user (app)"),
+        "own": (container("own", securityContext={"runAsUser": 0}), "runAsUser breaks non-root policy"),
+    }
+    every = [one for one, _ in cases.values()]
+    web = node.want(pod(*every, securityContext={"runAsNonRoot": True}))
+    for name in cases:
+        await web.until_waiting(name, "CreateContainerConfigError")
+    said = {name: web.container_status(name)["state"]["waiting"]["message"] for name in cases}
+    wrong = [f"{name}: {said[name]}" for name, (_, why) in cases.items() if why not in said[name]]
+    await node.expect("they say why", lambda: wrong, "IMAGE-22")

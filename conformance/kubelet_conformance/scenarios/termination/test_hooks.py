@@ -204,3 +204,22 @@ async def test_lost_container_has_its_hook_before_it_is_made_again(node: Node) -
     web = await node.run(container("c1", lifecycle={"preStop": exec_hook("x 0 1")}))
     node.runtime.lose_track(web.container("c1").id)
     await web.until_running("c1", attempt=1)
+
+
+@witness("HOOK-03", "START-02")
+async def test_failed_hook_is_what_a_container_waits_for(node: Node) -> None:
+    """A container whose postStart hook fails waits with that reason."""
+    web = node.want(pod(container("c1", lifecycle={"postStart": exec_hook("x 1 0")})))
+    await web.until_waiting("c1", "PostStartHookError")
+
+
+@witness("HOOK-08", "START-02")
+async def test_http_hook_of_a_manifest(node: Node) -> None:
+    """A hook of a static pod that names no scheme is sent in plain HTTP."""
+    node.runtime.answer_http("/begun", 200)
+    hooked = container("c1", lifecycle={"postStart": {"httpGet": {"path": "/begun", "port": 8080}}})
+    web = node.want_static(pod(hooked))
+    await web.until_running("c1", contract="START-02")
+    await node.wait(5)
+    kills = [each.message for each in web.events("Killing")]
+    await node.expect("its hook has not failed", lambda: kills, "START-02")
