@@ -1,7 +1,5 @@
 """RESTART: the attempt number of an instance, and the hash that shows whether its definition changed."""
 
-import json
-
 from msgspec import field
 
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
@@ -200,27 +198,6 @@ def hash_is_of_name_and_image(m: Moment, pod: Pod) -> Findings:
         same = "the same" if last[1] == annotated else "another"
         return broken(f"{name} has {same} hash with image {image}, before it was {last[0]}")
     return KEPT
-
-
-@hash_is_of_name_and_image.clause("value", on=call("CreateContainer"))
-def hash_has_the_value_of_every_kubelet(m: Moment) -> Findings:
-    """The hash of name and image is the same number in every version: an upgrade restarts no container."""
-    config = asked(m)
-    name, image = config.metadata.name, config.image.user_specified_image
-    # Where secrets are digests, so are images.
-    if HASHED.get(m.kubernetes) != "name and image" or not image or m.header.redacted:
-        return None
-    annotated, expected = config.annotations.get(Annotation.HASH, ""), _hash_of(name, image)
-    return kept_if(annotated == expected, f"{name} has hash {annotated} with {image}, expected {expected}")
-
-
-def _hash_of(name: str, image: str) -> str:
-    """FNV-1a in 32 bits, in hex, of the JSON of both as a printed list of bytes."""
-    fields = json.dumps({"image": image, "name": name}, separators=(",", ":")).encode()
-    found = 0x811C9DC5
-    for byte in f"([]uint8)[{' '.join(map(str, fields))}]".encode():
-        found = (found ^ byte) * 0x01000193 % 2**32
-    return f"{found:x}"
 
 
 @hash_is_of_name_and_image.clause("definition", on=call("CreateContainer"))
