@@ -50,7 +50,7 @@ def test_a_kubelet_equals_itself(capsys: pytest.CaptureFixture[str]) -> None:
     ended = in_process(capsys, "compare", "reference", "reference", "--scenario", "hooks.*")
 
     assert ended.code == 0
-    assert ended.out.startswith("EQUAL: 18 equal, 0 different, 0 known, of 18 scenarios compared")
+    assert ended.out.startswith("EQUAL: 20 equal, 0 different, 0 known, of 20 scenarios compared")
 
 
 def test_a_bug_is_shown_at_its_first_step(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,9 @@ def pod_of(
     return s, pod, sandbox, c1, s.run_container(pod, sandbox, "c2")
 
 
+REASONS = {"True": "RestartAllContainersStarted", "False": ""}
+
+
 @pytest.mark.parametrize(("said", "verdict"), [("False", KEPT), ("True", BROKEN)])
 def test_condition_is_cleared(said: str, verdict: Verdict) -> None:
     """COND-10: once all containers run again the condition is True no more."""
@@ -41,8 +44,23 @@ def test_condition_is_cleared(said: str, verdict: Verdict) -> None:
     s.exited(c1, 42)
     runs: list[Json] = [{"name": name, "state": {"running": {}}} for name in ("c1", "c2")]
     for status in ("True", said):
-        conditions = [{"type": "AllContainersRestarting", "status": status}]
+        conditions = [{"type": "AllContainersRestarting", "status": status, "reason": REASONS[status]}]
         s.wait(1).status(pod, containerStatuses=runs if status is said else [], conditions=conditions)
+
+    assert s.judge("COND-10").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("said", "reason", "verdict"),
+    [("True", "RestartAllContainersStarted", KEPT), ("True", "", BROKEN), ("", "", BROKEN)],
+)
+def test_restart_has_a_reason(said: str, reason: str, verdict: Verdict) -> None:
+    """COND-10: the condition is True with its reason, or False."""
+    own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
+    s, pod, *_, c1, _ = pod_of(own)
+    s.exited(c1, 42)
+    conditions = [{"type": "AllContainersRestarting", "status": said, "reason": reason}]
+    s.wait(1).status(pod, containerStatuses=[], conditions=conditions)
 
     assert s.judge("COND-10").verdict is verdict
 
