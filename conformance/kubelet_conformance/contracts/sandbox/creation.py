@@ -19,6 +19,7 @@ from kubelet_conformance.contract.patterns import (
     sandbox_died,
 )
 from kubelet_conformance.contracts.facts import sandbox as sandboxes
+from kubelet_conformance.contracts.facts.errors import printed_error
 from kubelet_conformance.contracts.facts.pod import (
     NOBODY,
     REFUSED,
@@ -314,9 +315,6 @@ def failed_sandbox_is_retried(m: Moment) -> Findings:
     )
 
 
-_UNANSWERED = frozenset({"DEADLINE_EXCEEDED", "UNAVAILABLE"})
-
-
 class _Refusal(Note):
     """The error with which the runtime has just refused to run a sandbox of the pod, as gRPC prints it."""
 
@@ -331,12 +329,8 @@ def _sandbox_is_tried(_: Moment, pod: Pod) -> None:
 
 @observer(on=failed("RunPodSandbox"))
 def _sandbox_is_refused(m: Moment, pod: Pod) -> None:
-    refusal, error = pod.note(_Refusal), m.reply.error
-    # Without an answer of the runtime the client says in its own words what went wrong.
-    if error is not None and error.message and error.code not in _UNANSWERED:
-        code = "".join(word.capitalize() for word in error.code.split("_"))
-        code = code.replace("Cancelled", "Canceled")
-        refusal.text, refusal.t = f"rpc error: code = {code} desc = {error.message}", m.t
+    refusal = pod.note(_Refusal)
+    refusal.text, refusal.t = printed_error(m.reply), m.t
 
 
 @failed_sandbox_is_retried.clause("text", on=event("FailedCreatePodSandBox"))

@@ -1,6 +1,5 @@
 """TERM: the order of a pod's termination, from the first stop to the final status."""
 
-import re
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, Predicate, Sandbox, Stop
@@ -9,6 +8,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import creation_of, end_is_read, stop_to_remake
+from kubelet_conformance.contracts.facts.errors import printed_error
 from kubelet_conformance.contracts.facts.kills import (
     failing_probe,
     reasons,
@@ -329,16 +329,28 @@ def failed_kill_is_reported(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     return answered(by=event("FailedKillPod"), within=RETRY, text="a FailedKillPod event is sent")
 
 
-_FAILED_KILL = re.compile(
-    r'error killing pod: \[?failed to "(Kill(?:Container|PodSandbox))" for ".+" with \1Error: ".+'
-)
+class _NotKilled(Note):
+    """The errors with which the runtime has refused to stop something of the pod, and when."""
+
+    errors: dict[str, float] = {}
+
+
+@observer(on=failed("StopContainer", "StopPodSandbox"))
+def _stop_is_refused(m: Moment, pod: Pod) -> None:
+    # The event quotes it: what is quoted in it has other quotation marks there.
+    text = printed_error(m.reply).partition('"')[0]
+    pod.note(_NotKilled).errors |= {text: m.t} if text else {}
 
 
 @failed_kill_is_reported.clause("text", on=event("FailedKillPod"))
-def event_says_what_was_not_killed(m: Moment, event: Event) -> Findings:
-    """The event says what could not be stopped, a container or a sandbox, and why."""
-    is_right = m.header.redacted or _FAILED_KILL.match(event.message)
-    return KEPT if is_right else broken(f"the event says {event.message!r}")
+def event_has_the_error_of_the_runtime(m: Moment, pod: Pod, event: Event) -> Findings:
+    """The event says with which error the runtime has refused it."""
+    errors = [text for text, t in pod.note(_NotKilled).errors.items() if m.t - t <= REACTION]
+    # Where secrets are digests, so are errors.
+    if not errors or m.header.redacted:
+        return None
+    is_right = any(text in event.message for text in errors)
+    return KEPT if is_right else broken(f"the event says {event.message!r}, expected {errors[-1]!r}")
 
 
 @contract("TERM-29", on=exited(), needs=(CRI, PODS))
