@@ -190,7 +190,7 @@ def test_choices_of_order_matter() -> None:
     assert plain.trace != other.trace
 
 
-@pytest.mark.parametrize("kept", sampled(KEPT, 4), ids=lambda kept: kept.name)
+@pytest.mark.parametrize("kept", sampled(KEPT, 6), ids=lambda kept: kept.name)
 def test_what_was_found_once_is_kept_now(kept: KeptHistory) -> None:
     """A history that once showed a mistake of the reference, of a fake or of a judge breaks nothing.
 

@@ -129,7 +129,7 @@ def witnesses(bug: Bug) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bug", sampled(every_bug().values(), 3), ids=lambda bug: bug.id)
+@pytest.mark.parametrize("bug", sampled(every_bug().values(), 4), ids=lambda bug: bug.id)
 def test_bug_is_caught_by_what_it_declares(bug: Bug) -> None:
     """On the witnesses a bug breaks each contract that it declares, few others, and nothing in the suite.
 

@@ -48,7 +48,10 @@ def test_events_do_not_flood(count: int, verdict: Verdict) -> None:
 
 @pytest.mark.parametrize(
     "contract",
-    ["CONFIG-14", "EVENTS-01", "IMAGE-20", "IMAGE-21", "IMAGE-22", "SANDBOX-16", "SYNC-10", "WORK-06"],
+    [
+        *("CONFIG-14", "EVENTS-01", "IMAGE-20", "IMAGE-21", "IMAGE-22", "SANDBOX-16"),
+        *("SYNC-10", "SYNC-18", "TERM-27", "WORK-06"),
+    ],
 )
 def test_what_a_scenario_waits_for_decides(contract: str) -> None:
     """What a scenario expects of these came true, or did not."""
