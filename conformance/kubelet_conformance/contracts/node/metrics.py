@@ -25,7 +25,8 @@ _TYPES = {
 }
 _CODES = START_ERRORS - {"CrashLoopBackOff"}
 """Why a start that was tried may have failed: one that the back-off refuses was not tried."""
-_ANSWER_SECONDS = 0.1
+_ANSWER_SECONDS = 0.5
+"""A process gathers its counters one after the other, and its answer has been seen to take 0.1 s."""
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})?")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -126,7 +127,7 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
         return
     # What is tried just now may be pulling its image, be made, be started, or run its hook.
     going = any(pod.calls_open for pod in m.world.pods.values())
-    # A process's answer is read a moment after it was written, and a refused pull has no call of its own.
+    # A process goes on while it answers, and a refused pull has no call of its own.
     late = sum(m.t - t <= _ANSWER_SECONDS for t in counted.looked) if m.header.clock == "wall" else 0
     if started < tried or errors < missed:
         reported = f"{started:g} {kind} started and {errors:g} failed by the metrics"
