@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubelet_conformance.node import Node, container, pod, witness
+from kubelet_conformance.node import Node, PodHandle, container, pod, witness
 
 
 def asking(cpu: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of the Container type
@@ -405,16 +405,19 @@ async def test_as_few_pods_as_will_do_make_room(node: Node) -> None:
         others.append(await node.run(_guaranteed("300m"), name="guaranteed", grace=2))
         new = node.want(pod(asking(f"{missing + 100}m"), name="new", priority=CRITICAL, grace=2))
         await new.until_running("c1", within=60, contract="ADMIT-03")
-        await _expect_gone(node, {each.name for each in others if each.phase != "Running"}, expected)
+        await _expect_gone(node, others, expected)
         for each in (*others, new):
             each.delete()
         for each in (*others, new):
             await each.until_gone()
 
 
-async def _expect_gone(node: Node, gone: set[str], expected: set[str]) -> None:
-    wrong = [] if gone == expected else sorted(gone)
-    await node.expect("these pods make room, and no others", lambda: wrong, "ADMIT-03")
+async def _expect_gone(node: Node, others: Sequence[PodHandle], expected: set[str]) -> None:
+    def wrong() -> list[str]:
+        gone = {each.name for each in others if each.phase != "Running"}
+        return [] if gone == expected else sorted(gone)
+
+    await node.expect("these pods make room, and no others", wrong, "ADMIT-03")
 
 
 @witness("ADMIT-08", "ADMIT-03", max_pods=2, undisturbed="it looks at a moment that a fault puts off")
