@@ -147,6 +147,18 @@ def test_sidecars_keep_a_pod_pending_only_before_it_ran(s: TraceBuilder, *, righ
     )
 
 
+def test_app_that_the_runtime_lost_has_run() -> None:
+    """SIDECAR-19: an unknown app container keeps its pod Running while its sidecars start again."""
+    s = TraceBuilder()
+    web, sandbox, c = served(s, policy="Always")
+    s.record("runtime", op="unknown", container_id=c["c1"].id, sandbox_id=sandbox.id)
+    lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
+    sidecars = [reported(name, WAITING) for name in ("s1", "s2")]
+    s.status(web, "Running", initContainerStatuses=sidecars, containerStatuses=[reported("c1", lost)])
+
+    assert not s.judge("SIDECAR-19").breaks
+
+
 def test_sidecar_may_be_restarted_before_the_kill_begins() -> None:
     """SIDECAR-24: the worker does not know of the deletion yet; an old stop was none for its sake."""
     s = TraceBuilder()

@@ -198,8 +198,8 @@ def stays_initialized(_: Moment, pod: Pod, status: PodStatus) -> Findings:
 def pending_until_they_started(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Sidecars that have not started keep a pod Pending only until an app container has run."""
     reported = _sidecar_statuses(pod, status)
-    if not reported or status.terminal:
-        return None
+    if not reported or status.terminal or any(one.state == "unknown" for one in pod.of_kind("app")):
+        return None  # What the runtime does not know has run, and is shown as an end that was made up.
     if not _app_has_run(status):
         if any(not one.started for one in reported) and status.phase != "Pending":
             return broken(f"phase {status.phase} before the sidecars have started")

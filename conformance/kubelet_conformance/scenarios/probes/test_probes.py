@@ -234,9 +234,7 @@ async def test_status_of_http_decides(node: Node) -> None:
     node.runtime.answer_http("/away", 301, location="http://elsewhere.example/")
     ports = [{"name": "web", "containerPort": 8080}]
     names = ("fine", "gone", "mute", "slow", "near", "away")
-    await node.run(
-        *(container(name, ports=ports, readinessProbe=http_probe(f"/{name}")) for name in names)
-    )
+    await node.run(*(container(name, ports=ports, readinessProbe=http_probe(f"/{name}")) for name in names))
     await node.wait(10)
 
 
