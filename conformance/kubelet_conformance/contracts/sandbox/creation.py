@@ -19,7 +19,6 @@ from kubelet_conformance.contract.patterns import (
     sandbox_died,
 )
 from kubelet_conformance.contracts.facts import sandbox as sandboxes
-from kubelet_conformance.contracts.facts.errors import printed_error
 from kubelet_conformance.contracts.facts.pod import (
     NOBODY,
     REFUSED,
@@ -30,6 +29,7 @@ from kubelet_conformance.contracts.facts.pod import (
     to_run,
 )
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.status.events import printed_error
 from kubelet_conformance.trace.format.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
 from kubelet_conformance.trace.format.records import Event, PodChange
 

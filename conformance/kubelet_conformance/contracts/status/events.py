@@ -13,7 +13,7 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ExecSyncReply
-from kubelet_conformance.trace.format.records import Event
+from kubelet_conformance.trace.format.records import Event, Reply
 
 _NORMAL = frozenset(
     {"Created", "DeadlineExceeded", "Killing", "Pulled", "Pulling", "SandboxChanged", "Started"},
@@ -371,3 +371,16 @@ def failed_start_event_has_no_wrapper(_: Moment, pod: Pod, event: Event) -> Find
 
 
 _WRAPPER = "rpc error: code ="
+_UNANSWERED = frozenset({"DEADLINE_EXCEEDED", "UNAVAILABLE"})
+
+
+def printed_error(reply: Reply) -> str:
+    """The error that the runtime has answered, as gRPC prints it in events; "" without an answer.
+
+    Then the client says in its own words what went wrong.
+    """
+    error = reply.error
+    if error is None or not error.message or error.code in _UNANSWERED:
+        return ""
+    code = "".join(word.capitalize() for word in error.code.split("_"))
+    return f"{_WRAPPER} {code.replace('Cancelled', 'Canceled')} desc = {error.message}"

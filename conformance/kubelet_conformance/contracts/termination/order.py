@@ -8,7 +8,6 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import creation_of, end_is_read, stop_to_remake
-from kubelet_conformance.contracts.facts.errors import printed_error
 from kubelet_conformance.contracts.facts.kills import (
     failing_probe,
     reasons,
@@ -18,6 +17,7 @@ from kubelet_conformance.contracts.facts.kills import (
 from kubelet_conformance.contracts.facts.sandbox import stop_of_sandbox
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
+from kubelet_conformance.contracts.status.events import printed_error
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.records import ApiWrite, Event
 from kubelet_conformance.trace.world.kubelet_view import informed_by
