@@ -13,11 +13,10 @@ from kubelet_conformance.contracts.facts.pod import FAULT, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import GONE
 from kubelet_conformance.contracts.facts.status import START_ERRORS
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.contracts.images.pull_policy import reference
+from kubelet_conformance.contracts.images.pull_policy import known_image
 from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
-from kubelet_conformance.trace.world.views import ImageKnown
 
 
 def _images_of(pod: Pod) -> dict[str, str]:
@@ -78,8 +77,7 @@ def shown_image_is_mounted(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 def _seen_seq(m: Moment, image: str) -> int:
     """When the runtime last said that the image is there."""
-    known = m.world.images.get(reference(image), ImageKnown())
-    return max((answer.seq for answer in known.answers if answer.present), default=0)
+    return max((answer.seq for answer in known_image(m, image).answers if answer.present), default=0)
 
 
 shown_image_is_mounted.clause("awaited", on=expects("IMAGE-20"))(as_expected)

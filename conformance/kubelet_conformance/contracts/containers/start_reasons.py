@@ -12,8 +12,7 @@ from kubelet_conformance.contracts.facts.pod import FAULT, NOBODY, to_run, was_s
 from kubelet_conformance.contracts.facts.sandbox import GONE
 from kubelet_conformance.contracts.facts.status import REFUSED
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.contracts.images.pull_policy import reference
-from kubelet_conformance.trace.world.views import ImageKnown
+from kubelet_conformance.contracts.images.pull_policy import known_image
 
 _REASONS = {"CreateContainer": "CreateContainerError", "StartContainer": "RunContainerError"}
 """What a status says while such a call was the last that failed for a container."""
@@ -122,9 +121,9 @@ def _tried_here(m: Moment, pod: Pod, name: str, reason: str) -> bool | None:
         return None
     if spec is None or pulls is None or reason not in {"ErrImagePull", "ImagePullBackOff"}:
         return None
-    known = m.world.images.get(reference(spec.image), ImageKnown())
-    if any(each.seq > m.node.started_seq and not each.present for each in known.answers):
-        return None  # It was looked for in vain, and a limit of pulls may have kept it from being pulled.
+    answers = known_image(m, spec.image).answers
+    if any(each.seq > m.node.started_seq and not each.present for each in answers):
+        return None  # It was looked for and absent, and a limit of pulls may have kept it from being pulled.
     # The reason is kept by the container's name: it may be that of the image of a version before.
     every = pod.pulls.values() if _changed_in_this_life(m, pod) else (pulls,)
     return any(one.life == m.node.lives and one.failed_seq for one in every)

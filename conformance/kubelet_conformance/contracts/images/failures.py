@@ -12,12 +12,12 @@ from kubelet_conformance.contract.patterns import call, done, event, expects, fa
 from kubelet_conformance.contracts.facts.container import HELD_UP, asked, creation_of
 from kubelet_conformance.contracts.facts.pod import to_run
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.contracts.images.pull_policy import pulled_image, reference
+from kubelet_conformance.contracts.images.pull_policy import known_image, pulled_image, reference
 from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ImageStatusReply, ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import Event
-from kubelet_conformance.trace.world.views import ImageKnown, Latest
+from kubelet_conformance.trace.world.views import Latest
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")
@@ -95,7 +95,7 @@ def _next_in_line(m: Moment, pod: Pod, image: str) -> ContainerSpec | None:
     if len(users) != 1 or users[0] + 1 >= len(specs) or pod.sandbox is None:
         return None
     sibling = specs[users[0] + 1]
-    known = m.world.images.get(reference(sibling.image), ImageKnown()).last
+    known = known_image(m, sibling.image).last
     if sibling.pull_policy == "Always" or known is None or not known.present:
         return None
     if sibling.env or sibling.env_from or sibling.volume_mounts or _must_not_be_root(pod, sibling):

@@ -32,6 +32,11 @@ def reference(image: str) -> str:
     return image if "@" in last or ":" in last else f"{image}:latest"
 
 
+def known_image(m: Moment, image: str) -> ImageKnown:
+    """What the runtime has said of an image, by the name that a manifest has for it."""
+    return m.world.images.get(reference(image), ImageKnown())
+
+
 def pulled_image(m: Moment) -> str:
     """The image that a PullImage names."""
     return m.request(PullImageRequest).image.image
@@ -72,7 +77,7 @@ class _Use:
         self.given = asked(m).image.user_specified_image or spec.image
         self.image = reference(self.given)
         self.since = pod.create.seq if pod.create is not None else 0
-        self.known = m.world.images.get(self.image) or ImageKnown()
+        self.known = known_image(m, self.given)
         self.pulled = self.known.pulled_seq > self.since
         self.answers = [answer for answer in self.known.answers if answer.seq > self.since]
         """The answers to ImageStatus since then."""
@@ -229,7 +234,7 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[ContainerSpec, ImageKnown
     for one in m.status.every_container:
         spec = pod.container_spec(one.name)
         if spec is not None and one.state.waiting is not None and one.state.waiting.reason == reason:
-            yield spec, m.world.images.get(reference(spec.image), ImageKnown())
+            yield spec, known_image(m, spec.image)
 
 
 @contract("IMAGE-03", on=call("PullImage"), needs=(CRI, PODS), versions=ASKS_BEFORE_ALWAYS)
