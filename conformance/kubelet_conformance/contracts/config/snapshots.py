@@ -11,7 +11,6 @@ from kubelet_conformance.contract.patterns import (
     call,
     done,
     exited,
-    expects,
     kubelet,
     pod_set,
     pod_unset,
@@ -22,7 +21,7 @@ from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.static_pod import is_sent_for, sent_static
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import PodChange
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -85,7 +84,7 @@ def every_pod_of_a_list_runs(m: Moment) -> Findings:
     return pods.starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
 
 
-every_pod_of_a_list_runs.clause("awaited", on=expects("CONFIG-14"))(as_expected)
+judges_waits(every_pod_of_a_list_runs)
 
 
 @contract("CONFIG-15", on=pod_set(), needs=(CRI, PODS))

@@ -8,7 +8,7 @@ from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, to_run
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import as_expected, judges_waits
 from kubelet_conformance.trace.format.bodies import ClaimsReply
 
 GATE = "DynamicResourceAllocation"
@@ -151,7 +151,7 @@ def resources_are_given_back_last(_: Moment, pod: Pod) -> Findings:
     return broken(f"resources are unprepared, and {running} runs") if running else KEPT
 
 
-resources_are_given_back_last.clause("awaited", on=expects("TERM-27"))(as_expected)
+judges_waits(resources_are_given_back_last)
 
 
 @resources_are_given_back_last.clause("status", on=FINISHED)

@@ -6,7 +6,7 @@ from typing import cast
 from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import call, done, expects, failed, sandbox_died, status
+from kubelet_conformance.contract.patterns import call, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.facts.container import asked, creation_of
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, of, to_run
@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.facts.sandbox import GONE
 from kubelet_conformance.contracts.facts.status import START_ERRORS
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.images.pull_policy import known_image
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 
@@ -80,7 +80,7 @@ def _seen_seq(m: Moment, image: str) -> int:
     return max((answer.seq for answer in known_image(m, image).answers if answer.present), default=0)
 
 
-shown_image_is_mounted.clause("awaited", on=expects("IMAGE-20"))(as_expected)
+judges_waits(shown_image_is_mounted)
 
 
 def _asks_for(image: str) -> Pattern:

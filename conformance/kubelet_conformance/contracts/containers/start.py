@@ -7,11 +7,11 @@ import msgspec
 from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, expects, failed, status
+from kubelet_conformance.contract.patterns import call, done, event, failed, status
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.status import REFUSED, waiting_reasons
 from kubelet_conformance.contracts.facts.timing import REACTION
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.header import epoch_seconds
@@ -110,7 +110,7 @@ def waiting_reason_names_the_step_that_failed(m: Moment, pod: Pod, status: PodSt
             yield broken(f"{one.name} waits for {waiting.reason}, and {wrong}") if wrong else KEPT
 
 
-waiting_reason_names_the_step_that_failed.clause("awaited", on=expects("START-02"))(as_expected)
+judges_waits(waiting_reason_names_the_step_that_failed)
 
 
 @observer(on=failed("StartContainer"))

@@ -11,7 +11,6 @@ from kubelet_conformance.contract.patterns import (
     deleted,
     done,
     exited,
-    expects,
     failed,
     pod_set,
     pod_unset,
@@ -22,7 +21,7 @@ from kubelet_conformance.contracts.facts.node_pressure import node_pressure, set
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
 from kubelet_conformance.trace.world.disruption import may_be_disrupted
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
@@ -157,7 +156,7 @@ def records_of_a_gone_pod_are_removed(m: Moment, pod: Pod) -> Iterator[Finding]:
             )
 
 
-records_of_a_gone_pod_are_removed.clause("awaited", on=expects("GC-02"))(as_expected)
+judges_waits(records_of_a_gone_pod_are_removed)
 
 
 @contract("GC-04", on=REMOVE, needs=(CRI,))

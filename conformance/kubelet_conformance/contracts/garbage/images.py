@@ -8,10 +8,10 @@ from msgspec import field
 from kubelet_conformance.contract import Moment, Note
 from kubelet_conformance.contract.applicability import CRI
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, expects, kubelet
+from kubelet_conformance.contract.patterns import call, done, kubelet
 from kubelet_conformance.contracts.facts.node_pressure import node_pressure
 from kubelet_conformance.contracts.facts.pod import FAULT
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import Image, ListImagesReply, RemoveImageRequest
 
 ROUND = 300.0
@@ -134,4 +134,4 @@ def room_is_made(m: Moment) -> Findings:
     return answered(by=by, within=ROUND + _SLACK, unless=FAULT, whole_node=True, text=text)
 
 
-unused_images_go_the_longest_unused_first.clause("awaited", on=expects("GC-12"))(as_expected)
+judges_waits(unused_images_go_the_longest_unused_first)

@@ -8,12 +8,12 @@ from msgspec import field
 from kubelet_conformance.contract import Moment, Note, Pod, PodSpec, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, expects, failed, status
+from kubelet_conformance.contract.patterns import call, done, event, failed, status
 from kubelet_conformance.contracts.facts.container import HELD_UP, asked, creation_of
 from kubelet_conformance.contracts.facts.pod import to_run
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.images.pull_policy import known_image, pulled_image, reference
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import ImageStatusReply, ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import Event
@@ -173,7 +173,7 @@ def root_is_kept_out(m: Moment, pod: Pod) -> Findings:
     )
 
 
-root_is_kept_out.clause("awaited", on=expects("IMAGE-22"))(as_expected)
+judges_waits(root_is_kept_out)
 
 
 def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:

@@ -5,7 +5,7 @@ from msgspec import field
 from kubelet_conformance.contract import Moment, Note, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, expects, failed, kubelet, sandbox_died
+from kubelet_conformance.contract.patterns import call, done, event, failed, kubelet, sandbox_died
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT, TOGETHER
 from kubelet_conformance.contracts.images.pull_policy import (
@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.images.pull_policy import (
     pulled_image,
     reference,
 )
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.sandbox.config import config_difference, differing, of_the_pod
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest, PullImageRequest
 from kubelet_conformance.trace.format.header import Header
@@ -254,7 +254,7 @@ def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
     )
 
 
-image_of_others_is_not_used.clause("awaited", on=expects("IMAGE-21"))(as_expected)
+judges_waits(image_of_others_is_not_used)
 
 
 @image_of_others_is_not_used.clause("asked", on=call("PullImage"))

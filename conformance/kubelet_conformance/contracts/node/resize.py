@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, deleted, done, expects, failed, pod_set, status
+from kubelet_conformance.contract.patterns import call, deleted, done, failed, pod_set, status
 from kubelet_conformance.contracts.facts import resources
 from kubelet_conformance.contracts.facts.kubelet import is_informed
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, of, to_run, worker_is_busy
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import ContainerStatsReply, CreateContainerRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Manifest, PodSpec
 
@@ -135,7 +135,7 @@ def impossible_resize_is_refused(m: Moment, manifest: Manifest) -> Findings:
     )
 
 
-impossible_resize_is_refused.clause("awaited", on=expects("RESIZE-02"))(as_expected)
+judges_waits(impossible_resize_is_refused)
 
 
 def _says_infeasible(m: Moment) -> bool:

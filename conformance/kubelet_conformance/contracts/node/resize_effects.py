@@ -9,16 +9,7 @@ from msgspec import field
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import (
-    call,
-    done,
-    expects,
-    failed,
-    happened,
-    kubelet,
-    pod_set,
-    status,
-)
+from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, pod_set, status
 from kubelet_conformance.contracts.facts.node_pressure import amount
 from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, about, to_run, worker_is_busy
 from kubelet_conformance.contracts.facts.resources import (
@@ -36,7 +27,7 @@ from kubelet_conformance.contracts.facts.resources import (
     wants,
 )
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RELIST
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
 from kubelet_conformance.trace.format.manifests import ContainerStatus, Manifest, PodSpec, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view, receives_events
@@ -219,7 +210,7 @@ def resize_is_reported_in_the_words_of_its_version(m: Moment, status: PodStatus)
     return broken("a condition reports the state of a resize") if by_condition else KEPT
 
 
-resize_is_reported_in_the_words_of_its_version.clause("awaited", on=expects("COND-09"))(as_expected)
+judges_waits(resize_is_reported_in_the_words_of_its_version)
 
 
 class _Watched(Note):

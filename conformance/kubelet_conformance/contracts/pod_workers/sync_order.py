@@ -3,7 +3,7 @@
 from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, deleted, done, event, expects, failed, sandbox_died
+from kubelet_conformance.contract.patterns import call, deleted, done, event, failed, sandbox_died
 from kubelet_conformance.contracts.facts.backoff import retry_bound
 from kubelet_conformance.contracts.facts.container import (
     asked,
@@ -16,7 +16,7 @@ from kubelet_conformance.contracts.facts.pod import NOBODY, to_run, was_seen_sta
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE
 from kubelet_conformance.contracts.facts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.pod_workers.sync import CUT_OFF
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.format.records import Event
 
@@ -96,7 +96,7 @@ def volumes_are_waited_for_again(m: Moment) -> Findings:
     )
 
 
-nothing_runs_without_volumes.clause("awaited", on=expects("SYNC-10"))(as_expected)
+judges_waits(nothing_runs_without_volumes)
 
 
 @contract("SYNC-11", on=call("CreateContainer"), needs=(CRI, PODS))

@@ -8,16 +8,7 @@ from msgspec import field
 from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import (
-    call,
-    deleted,
-    exited,
-    expects,
-    kubelet,
-    pod_set,
-    pod_unset,
-    status,
-)
+from kubelet_conformance.contract.patterns import call, deleted, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import end_is_read
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
@@ -29,7 +20,7 @@ from kubelet_conformance.contracts.facts.timing import (
     RETRY,
     RETRY_SLACK,
 )
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.trace.format.bodies import (
@@ -65,7 +56,7 @@ def wait_for_volumes_is_cut(m: Moment, pod: Pod) -> Findings:
     )
 
 
-wait_for_volumes_is_cut.clause("awaited", on=expects("WORK-06"))(as_expected)
+judges_waits(wait_for_volumes_is_cut)
 
 
 def _waits_for_volumes(pod: Pod, m: Moment) -> bool:

@@ -6,12 +6,12 @@ from urllib.parse import urljoin, urlsplit
 from kubelet_conformance.contract import Answered, Container, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, event, expects
+from kubelet_conformance.contract.patterns import call, event
 from kubelet_conformance.contracts.facts import probe_and_hook_requests as requests
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, is_on
 from kubelet_conformance.contracts.facts.probe import probes_of
 from kubelet_conformance.contracts.facts.timing import REACTION
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.sandbox.config import never_updated
 from kubelet_conformance.trace.format.bodies import ExecSyncRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -86,7 +86,7 @@ def status_of_http_decides(m: Moment) -> Findings:
     return _has_not_failed(one, f"answered with {status}")
 
 
-status_of_http_decides.clause("awaited", on=expects("PROBE-16"))(as_expected)
+judges_waits(status_of_http_decides)
 
 
 @status_of_http_decides.clause("redirect", on=requests.REQUEST)
@@ -153,7 +153,7 @@ def serving_is_healthy(m: Moment) -> Findings:
     return (_has_not_failed if healthy else _has_failed)(one, f"answered with {record.outcome}")
 
 
-serving_is_healthy.clause("awaited", on=expects("PROBE-19"))(as_expected)
+judges_waits(serving_is_healthy)
 
 
 def _is_meant(m: Moment, record: Probe) -> Findings:

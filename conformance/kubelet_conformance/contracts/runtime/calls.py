@@ -8,7 +8,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, newly_reported
 from kubelet_conformance.contracts.facts.pod import is_new_reply
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, EXEC_SLACK, SAME_MOMENT, STOP_SLACK
-from kubelet_conformance.contracts.runtime.expected import as_expected, expected
+from kubelet_conformance.contracts.runtime.expected import judges_expectations
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import RuntimeEvent
 from kubelet_conformance.trace.world.kubelet_view import has_injected_fault
@@ -82,7 +82,7 @@ def new_sandbox_is_ready(m: Moment) -> Iterator[Finding]:
             yield KEPT if ready else broken("the new sandbox is not READY", because)
 
 
-sandbox_run_is_new_and_ready.clause("seen", on=expected("CRI-03"))(as_expected)
+judges_expectations(sandbox_run_is_new_and_ready)
 
 
 @contract("CRI-04", on=done("RunPodSandbox").either(failed("RunPodSandbox")))
@@ -290,7 +290,7 @@ def stop_does_not_return_before_the_exit(m: Moment) -> Findings:
     return broken(f"the container exits {m.t - stop.end_t:.1f} s after StopContainer returned", stop.end_seq)
 
 
-stop_returns_within_its_timeout.clause("seen", on=expected("CRI-13"))(as_expected)
+judges_expectations(stop_returns_within_its_timeout)
 
 
 @contract("CRI-26", on=done("ExecSync"))
@@ -320,7 +320,7 @@ def exec_is_not_cut_short(m: Moment) -> Findings:
     return KEPT
 
 
-exec_keeps_its_timeout.clause("seen", on=expected("CRI-26"))(as_expected)
+judges_expectations(exec_keeps_its_timeout)
 
 
 @contract("CRI-27", on=done("ExecSync").either(failed("ExecSync")))

@@ -6,7 +6,7 @@ from kubelet_conformance.contract import Container, Moment, Note, Pattern, Sandb
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet
 from kubelet_conformance.contracts.facts.timing import REACTION
-from kubelet_conformance.contracts.runtime.expected import as_expected, expected
+from kubelet_conformance.contracts.runtime.expected import judges_expectations
 from kubelet_conformance.contracts.runtime.records import LEAST_NANOSECONDS
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import Message
@@ -163,7 +163,7 @@ def _(m: Moment) -> None:
     m.node.note(_Streams).open.clear()
 
 
-events_report_each_transition_once.clause("seen", on=expected("CRI-30"))(as_expected)
+judges_expectations(events_report_each_transition_once)
 
 
 class _Stamped(Note):

@@ -3,7 +3,7 @@
 Only a trace without desired pods can say so: where a kubelet calls, an `expect` is about the kubelet.
 """
 
-from kubelet_conformance.contract import Moment, Pattern
+from kubelet_conformance.contract import Contract, Moment, Pattern
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.patterns import expects
 from kubelet_conformance.trace.format.records import Expect
@@ -17,6 +17,16 @@ def expected(contract_id: str) -> Pattern:
 def as_expected(_: Moment, expect: Expect) -> Findings:
     """What is called did as the scenario expects."""
     return KEPT if expect.met else broken(f"it is not so that {expect.awaited}")
+
+
+def judges_waits(rule: Contract) -> None:
+    """Add the clause "awaited" to a contract of kubelets: what a scenario waits for in its name comes."""
+    rule.clause("awaited", on=expects(rule.id))(as_expected)
+
+
+def judges_expectations(rule: Contract) -> None:
+    """Add the clause "seen" to a contract of runtimes: what a scenario expects of one in its name is so."""
+    rule.clause("seen", on=expected(rule.id))(as_expected)
 
 
 @contract("CRI-32", on=expected("CRI-32"))

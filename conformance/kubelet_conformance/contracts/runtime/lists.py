@@ -10,7 +10,7 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Patte
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, failed, listed_all, newly_reported
 from kubelet_conformance.contracts.runtime.calls import refusal
-from kubelet_conformance.contracts.runtime.expected import as_expected, expected
+from kubelet_conformance.contracts.runtime.expected import judges_expectations
 from kubelet_conformance.contracts.runtime.records import newly_reported_records
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
@@ -142,7 +142,7 @@ def _remember_outside(m: Moment) -> None:
     outside.ever = True
 
 
-filters_are_obeyed.clause("seen", on=expected("CRI-09"))(as_expected)
+judges_expectations(filters_are_obeyed)
 
 
 def _asks_for_everything(m: Moment) -> bool:

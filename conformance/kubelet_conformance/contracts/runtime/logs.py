@@ -7,7 +7,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, broken, cont
 from kubelet_conformance.contract.patterns import done, failed
 from kubelet_conformance.contracts.facts.disk import log_path
 from kubelet_conformance.contracts.runtime.calls import refusal
-from kubelet_conformance.contracts.runtime.expected import as_expected, expected
+from kubelet_conformance.contracts.runtime.expected import judges_expectations
 from kubelet_conformance.trace.format.records import Disk
 
 _LINE = re.compile(
@@ -65,7 +65,7 @@ def _remember_moved(m: Moment, disk: Disk) -> None:
         rotation.moved_seq, rotation.reopened_seq, rotation.refused_seq = m.seq, 0, 0
 
 
-log_is_where_it_belongs.clause("seen", on=expected("CRI-36"))(as_expected)
+judges_expectations(log_is_where_it_belongs)
 
 
 @contract("CRI-29", on=LOOKED)
@@ -95,4 +95,4 @@ def _(m: Moment, container: Container) -> None:
         rotation.refused_seq = m.seq
 
 
-log_is_reopened.clause("seen", on=expected("CRI-29"))(as_expected)
+judges_expectations(log_is_reopened)

@@ -10,7 +10,7 @@ from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, failed, happened, newly_reported
 from kubelet_conformance.contracts.facts.pod import FAULT
-from kubelet_conformance.contracts.runtime.expected import as_expected, expected
+from kubelet_conformance.contracts.runtime.expected import judges_expectations
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import shown
 from kubelet_conformance.trace.format.records import Call, Fault
@@ -193,7 +193,7 @@ def container_states_never_go_back(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-container_states_never_go_back.clause("seen", on=expected("CRI-19"))(as_expected)
+judges_expectations(container_states_never_go_back)
 
 
 @contract("CRI-14", on=newly_reported("container"))
@@ -277,7 +277,7 @@ def times_stay(m: Moment) -> Iterator[Finding]:
                 yield broken(f"{what} of {one.known.name} was {was} and is {said}", seq)
 
 
-exit_data_is_whole_and_true.clause("seen", on=expected("CRI-16"))(as_expected)
+judges_expectations(exit_data_is_whole_and_true)
 
 
 class _Stood(Note):
@@ -412,7 +412,7 @@ def unknown_handler_is_refused(m: Moment) -> Findings:
     return KEPT if m.keys[0].startswith("failed") else broken(f"handler {asked!r} is none of the runtime's")
 
 
-runtime_handler_is_the_one_asked_for.clause("seen", on=expected("CRI-35"))(as_expected)
+judges_expectations(runtime_handler_is_the_one_asked_for)
 
 
 @observer(on=done("Status"))

@@ -14,9 +14,8 @@ from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT
 from kubelet_conformance.contracts.runtime.calls import refusal
 from kubelet_conformance.contracts.runtime.expected import (
-    as_expected,
     calls_for_other_pods_do_not_wait,
-    expected,
+    judges_expectations,
 )
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import Call
@@ -76,7 +75,7 @@ def _(m: Moment, container: Container) -> None:
         limits.owed |= {name: limits.reported[name] for name in asked if name in limits.reported}
 
 
-update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)
+judges_expectations(update_is_seen_at_once)
 
 
 _STOPS_KEPT = 100

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
-from kubelet_conformance.contract.patterns import call, expects
+from kubelet_conformance.contract.patterns import call
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked, standing
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label, shown
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -164,7 +164,7 @@ def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     return KEPT
 
 
-handler_comes_from_the_runtime_class.clause("awaited", on=expects("SANDBOX-16"))(as_expected)
+judges_waits(handler_comes_from_the_runtime_class)
 
 
 def config_difference(pod: Pod, made: bodies.PodSandboxConfig, given: bodies.PodSandboxConfig) -> str | None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Kind, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, expects, failed
+from kubelet_conformance.contract.patterns import call, done, event, failed
 from kubelet_conformance.contracts.containers.image_volumes import shows_images
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import ExecSyncReply
 from kubelet_conformance.trace.format.records import Event, Reply
 
@@ -113,7 +113,7 @@ def events_do_not_flood(m: Moment, pod: Pod, event: Event) -> Findings:
     )
 
 
-events_have_their_type.clause("awaited", on=expects("EVENTS-01"))(as_expected)
+judges_waits(events_have_their_type)
 
 
 @contract("EVENTS-02", on=event(*sorted(_OF_A_CONTAINER)), needs=(CRI, PODS, EVENTS))

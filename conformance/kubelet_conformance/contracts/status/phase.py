@@ -5,14 +5,14 @@ from collections.abc import Callable
 from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
-from kubelet_conformance.contract.patterns import call, done, exited, expects, failed, status
+from kubelet_conformance.contract.patterns import call, done, exited, failed, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import may_have_started, starts_are_reported
 from kubelet_conformance.contracts.facts.kills import is_killed_already
 from kubelet_conformance.contracts.facts.static_pod import end_is_made_up, has_no_mirror
 from kubelet_conformance.contracts.facts.timing import REACTION
-from kubelet_conformance.contracts.runtime.expected import as_expected
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.tables.status import seen
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
@@ -172,7 +172,7 @@ def failure_is_written_in_the_end(m: Moment) -> Findings:
     return _owed(m, "Failed") if m.pod is not None and _ended(m.pod, badly=True) else None
 
 
-failure_is_final_only_under_never.clause("awaited", on=expects("PHASE-07"))(as_expected)
+judges_waits(failure_is_final_only_under_never)
 
 
 @contract("PHASE-08", on=status(), needs=NEEDS)
