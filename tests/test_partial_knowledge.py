@@ -6,8 +6,8 @@ from zlib import crc32
 
 import pytest
 from judging import outcomes
-from recording import Json, Recording, encoded, load, shipped
-from sampling import sampled
+from recording import Json, Recording, encoded, load
+from sampling import of_recorded_traces
 from shared_plays import SharedPlays
 from thinning import thinned
 
@@ -15,7 +15,6 @@ from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_fixtures import traces
 from kubelet_reference.util.clock import SeededRandom
 
 SOME = 25
@@ -37,9 +36,6 @@ TELLING = (
 )
 """Scenarios in which much depends on statuses and events."""
 
-SOME_TRACES = pytest.mark.parametrize(
-    "path", sampled(shipped(traces()), 3), ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
 CUTS = (0.25, 0.5, 0.8)
 """Where a trace is cut, as parts of its length."""
 #: Without the record of the fault the runtime has lost what nobody removed, and CRI-17 says so.
@@ -82,13 +78,13 @@ def parts(recording: Recording) -> Iterator[tuple[str, Json, list[Json]]]:
         yield f"begun at {t} s", late, rest
 
 
-@SOME_TRACES
+@of_recorded_traces(one_in=3)
 def test_what_is_not_reported_breaks_nothing(path: Path) -> None:
     """A trace of a real kubelet stays kept with a channel missing or a late begin; slices end early."""
     assert not broken(parts(load(path)))
 
 
-@SOME_TRACES
+@of_recorded_traces(one_in=3)
 def test_truncated_trace_breaks_nothing(path: Path) -> None:
     """A real kubelet's trace that is cut at any byte is judged up to there, and what is owed is pending."""
     whole = path.read_bytes()

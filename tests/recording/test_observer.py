@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from judging import outcomes
 from recorded_again import record_again
-from recording import shipped
-from sampling import sampled
+from sampling import of_recorded_traces
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.recording.ordering import Owner, Work, place_of
@@ -22,9 +21,7 @@ REALLY_BROKEN = {"sandbox_removed_oob": {"CRI-17"}}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [0.1, 0.71])
-@pytest.mark.parametrize(
-    "path", sampled(shipped(traces()), 3), ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
+@of_recorded_traces(one_in=3)
 def test_recording_a_real_kubelet_breaks_nothing(tmp_path: Path, path: Path, offset: float) -> None:
     """Each real trace, recorded again with the pods read each second, in one file or more, stays kept."""
     (tmp_path / "one").mkdir()

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message_factory import GetMessageClass
 from judging import outcomes
-from recording import shipped
+from sampling import of_recorded_traces
 
 from kubelet_conformance.trace.format.json_values import strings
 from kubelet_conformance.trace.redaction.api_secrets import redacted_fields, redacted_pod, redacted_status
@@ -25,7 +25,6 @@ from kubelet_conformance.trace.redaction.cri_secrets import (
 )
 from kubelet_conformance.trace.redaction.redactor import REMEMBERED_SECRETS, Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, slice_trace
-from kubelet_fixtures import traces
 
 KEY = b"a key that tests may know"
 PASSWORD = "correct-horse"  # noqa: S105 - planted, to be found
@@ -330,7 +329,7 @@ def test_only_the_latest_secrets_are_searched_for() -> None:
     assert TOKEN.fullmatch(redactor.text("secret-number-1"))
 
 
-@pytest.mark.parametrize("path", shipped(traces()), ids=lambda path: f"{path.parent.name}/{path.stem}")
+@of_recorded_traces()
 def test_verdicts_are_the_same_without_secrets(path: Path) -> None:
     """Every contract has the same verdict, exercised as often, on a real trace and on its redacted copy."""
     copy = io.BytesIO()

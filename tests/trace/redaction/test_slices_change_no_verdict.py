@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import outcomes
 from recording import load, shipped
-from sampling import sampled
+from sampling import of_recorded_traces
 from shared_plays import SharedPlays
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -96,9 +96,7 @@ def test_no_cut_that_was_found_breaks_anything(name: str, cut: Cut, plays: Share
     assert [broken_anew(path, cut, redacted=redacted) for redacted in (False, True)] == [set(), set()]
 
 
-@pytest.mark.parametrize(
-    "path", sampled(shipped(traces()), 6), ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
+@of_recorded_traces(one_in=6)
 def test_the_only_pod_is_nearly_the_whole(path: Path) -> None:
     """What is judged of a trace's only pod is judged of its slice, as often; the node's own rules go."""
     file, (pod, *_) = io.BytesIO(), pods_and_times(path)[0]
