@@ -97,8 +97,8 @@ class Shell:
         if self.faults:
             delay, active = self.faults.on_call(rpc, subject_of(self.core, request))
             if delay or active:
-                idle = active is not None and active.fault.effect in {Effect.HANG, Effect.BEFORE}
-                return await self._outlast(self._faulty(delay, active, handler, request), timeout, idle=idle)
+                acts = active is None or active.fault.effect not in {Effect.HANG, Effect.BEFORE}
+                return await self._outlast(self._faulty(delay, active, handler, request), timeout, acts=acts)
         reply = handler(request)
         self._arm()
         if isinstance(reply, Message):
@@ -128,9 +128,9 @@ class Shell:
         return reply
 
     async def _outlast(
-        self, work: Coroutine[Any, Any, Reply], timeout: float | None, *, idle: bool = False
+        self, work: Coroutine[Any, Any, Reply], timeout: float | None, *, acts: bool = True
     ) -> Reply:
-        """Wait for work that goes on if the caller leaves before it is done (CRI-32), unless it is `idle`."""
+        """Wait for work; if it `acts` at all it goes on when the caller leaves before it is done (CRI-32)."""
         loop = asyncio.get_running_loop()
         if self._lost is None or self._lost.done():
             self._lost = loop.create_future()
@@ -142,12 +142,12 @@ class Shell:
             waited: list[asyncio.Future[Any]] = [task, lost]
             await asyncio.wait(waited, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if idle and not task.done():
+            if not acts and not task.done():
                 task.cancel()
         if lost.done():
-            raise CallError(grpc.StatusCode.UNAVAILABLE, "the runtime went down", effect=not idle)
+            raise CallError(grpc.StatusCode.UNAVAILABLE, "the runtime went down", effect=acts)
         if not task.done():
-            raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "context deadline exceeded", effect=not idle)
+            raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "context deadline exceeded", effect=acts)
         return task.result()
 
     def _worked(self, task: asyncio.Task[Any]) -> None:

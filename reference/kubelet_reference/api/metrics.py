@@ -14,7 +14,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _CONTAINER_TYPE = "container_type"
 _OPERATION = "operation_type"
 _LIFECYCLES = {"waiting": "sync", "finished": "terminated"}
-"""States of workers that are not told apart."""
+"""States of workers that the metric counts as another one."""
 
 
 def running_pods(listed: Iterable[ListedPod]) -> int:

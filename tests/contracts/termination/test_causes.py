@@ -60,7 +60,7 @@ def test_stranger_to_the_spec_is_not_stopped(how: str, verdict: Verdict) -> None
         ("error killing pod", BROKEN),
     ],
 )
-def test_failed_kill_is_told_with_its_error(message: str, verdict: Verdict) -> None:
+def test_failed_kill_is_reported_with_its_error(message: str, verdict: Verdict) -> None:
     """TERM-25: the event says with which error the runtime has refused the stop."""
     s, web, sandbox, *_ = running()
     s.stop_sandbox(sandbox, error="INTERNAL")

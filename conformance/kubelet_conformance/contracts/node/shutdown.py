@@ -232,7 +232,10 @@ def ends_are_reported_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
 
 
 def _is_over(m: Moment, pod: Pod, every: list[Group]) -> bool:
-    """The time of its group is used up, which began earlier if those before it were quick, or of its kill."""
+    """The time of the pod's group is used up, or that of its kill.
+
+    The group's began earlier if those before it were quick.
+    """
     group, stops = _group_of(pod, every), [one.stops[0] for one in pod.every_container() if one.stops]
     if group is None or not stops:
         return False

@@ -270,7 +270,7 @@ _OUTPUT_MAX = 10_240
 
 
 @witness("PROBE-22")
-async def test_failures_are_told_by_their_causes(node: Node) -> None:
+async def test_failed_probes_say_why(node: Node) -> None:
     """The event of a failed probe says what was answered, of a command 10 KiB of its output at most."""
     node.runtime.answer_http("/health", 500)
     node.runtime.report_health("down", "NOT_SERVING")
@@ -293,13 +293,13 @@ async def test_failures_are_told_by_their_causes(node: Node) -> None:
 
 
 @witness("PROBE-14")
-async def test_probe_without_result_is_told(node: Node) -> None:
+async def test_probe_without_result_is_reported(node: Node) -> None:
     """An execution that brings no result is reported by an event too, with the error."""
     with node.fault("ExecSync", code="UNKNOWN", message="no shim"):
         web = await node.run(container(livenessProbe=exec_probe("x 0 0", periodSeconds=3)))
         await web.until_event("Unhealthy")
-    told = [each.message for each in web.events("Unhealthy")]
-    wrong = [text for text in told if "probe errored" not in text or "no shim" not in text]
+    messages = [each.message for each in web.events("Unhealthy")]
+    wrong = [text for text in messages if "probe errored" not in text or "no shim" not in text]
     await node.expect("the event has the error", lambda: wrong, "EVENTS-01")
 
 
