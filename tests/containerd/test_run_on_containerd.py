@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,20 @@ def left_at(containerd: PrivateContainerd) -> list[str]:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """What a run gets to know: its private folders are made where none is taken for another's."""
-    return {**os.environ, "TMPDIR": str(tmp_path)}
+def place() -> Iterator[Path]:
+    """Where a run makes its private folders: none is taken for another's, and sockets have short paths."""
+    with tempfile.TemporaryDirectory(prefix="kct-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def environment(place: Path) -> dict[str, str]:
+    """What a run gets to know."""
+    return {**os.environ, "TMPDIR": str(place)}
 
 
 def test_scenarios_at_a_socket(
-    containerd: PrivateContainerd, tmp_path: Path, environment: dict[str, str]
+    containerd: PrivateContainerd, place: Path, environment: dict[str, str]
 ) -> None:
     """Scenarios share a node or have one of their own, all is judged, and nothing is left anywhere."""
     chosen = [*scenarios(*SHARED, ALONE, SCRIPTED), "--runtime", containerd.address, "--format", "json"]
@@ -73,10 +81,10 @@ def test_scenarios_at_a_socket(
     assert report["totals"]["kept"] > 120
     assert done.returncode == 0
     assert left_at(containerd) == []
-    assert list(tmp_path.iterdir()) == []
+    assert list(place.iterdir()) == []
 
 
-def test_private_runtime_can_do_more(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_private_runtime_can_do_more(place: Path, environment: dict[str, str]) -> None:
     """A private containerd has files that scripts look for, and a registry; it is gone in the end."""
     chosen = scenarios("probes.failing_startup_kills", "runtime.pulled_image_is_known")
     done = subprocess.run(
@@ -91,11 +99,11 @@ def test_private_runtime_can_do_more(tmp_path: Path, environment: dict[str, str]
     assert [(each["unmet"], each["failed"]) for each in report["scenarios"]] == [("", "")] * 2
     assert report["not_applicable"] == []
     assert done.returncode == 0
-    assert list(tmp_path.iterdir()) == []
+    assert list(place.iterdir()) == []
 
 
 def test_interrupted_run_leaves_nothing(
-    containerd: PrivateContainerd, tmp_path: Path, environment: dict[str, str]
+    containerd: PrivateContainerd, place: Path, environment: dict[str, str]
 ) -> None:
     """Ctrl-C in the middle of a pod's life ends with 130 when all is removed."""
     chosen = [*scenarios("init.long_init_is_waited_for"), "--runtime", containerd.address]
@@ -108,7 +116,7 @@ def test_interrupted_run_leaves_nothing(
     assert process.returncode == 130
     assert err.decode().rstrip().endswith("interrupted")
     assert left_at(containerd) == []
-    assert list(tmp_path.iterdir()) == []
+    assert list(place.iterdir()) == []
 
 
 async def first_sandbox(containerd: PrivateContainerd) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder, place_for_sockets
 
 _HOLDER = """
 import sys
@@ -68,3 +68,12 @@ def test_kept_folder_stays() -> None:
     with TemporaryFolder():
         assert kept.is_dir()
     assert not Path(held.name).exists()
+
+
+def test_sockets_have_short_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of which a kubelet could not name its sockets is not taken."""
+    longest = "/" + "a" * 38
+    monkeypatch.setattr("tempfile.tempdir", longest)
+    assert place_for_sockets() == longest
+    monkeypatch.setattr("tempfile.tempdir", longest + "a")
+    assert len(place_for_sockets()) < len(longest)

@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,13 +20,24 @@ _NAME = re.compile(rf"{_PREFIX}\w{{8}}")
 _YOUNG_NS = 60 * 10**9
 """A folder that is not so old may be about to be locked."""
 _MOUNTS = Path("/proc/self/mountinfo")
+_SOCKET_BYTES_MAX = 107
+"""What fits into the path of a unix socket on Linux."""
+_LONGEST_SOCKET = f"/{_PREFIX}12345678/kubelet/pod-resources/kubelet.sock"
+"""Which a kubelet makes below its root folder."""
+_SHORT_PLACE = "/tmp"  # noqa: S108 - folders there have names that cannot be guessed, and are private
+
+
+def place_for_sockets() -> str:
+    """The usual place of temporary folders, or a shorter one where paths of sockets would be too long."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual + _LONGEST_SOCKET)) <= _SOCKET_BYTES_MAX else _SHORT_PLACE
 
 
 class TemporaryFolder(TemporaryDirectory[str]):
-    """A folder for its owner only, which is removed as a `TemporaryDirectory` is."""
+    """A folder in `place`, or the usual one, for its owner only; removed as a `TemporaryDirectory` is."""
 
-    def __init__(self) -> None:
-        super().__init__(prefix=_PREFIX, ignore_cleanup_errors=True)
+    def __init__(self, place: str | None = None) -> None:
+        super().__init__(prefix=_PREFIX, dir=place, ignore_cleanup_errors=True)
         self._lock = _own(Path(self.name))
 
     def cleanup(self) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import grpc.aio
 
-from kubelet_conformance.run_record.temporary_folder import locked_folder
+from kubelet_conformance.run_record.temporary_folder import locked_folder, place_for_sockets
 from kubelet_conformance.run_record.worker_pool import processors
 from kubelet_conformance.targets.choice import Choice, TargetError
 from kubelet_conformance.targets.controls import PLUGIN_USE, THEN_USE
@@ -41,8 +40,6 @@ from kubelet_reference.util.clock import LoopClock
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
 
-_CHARS_MAX = 64
-_SHORT = "/tmp"  # noqa: S108 - the folder there has a name that cannot be guessed, and is private
 _NODES_OF_A_PROCESSOR = 12
 _NODES_MAX = {_FAKE: 24, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
@@ -281,10 +278,7 @@ async def _removed(around: LiveEnvironment) -> None:
 @asynccontextmanager
 async def _private_folder() -> AsyncGenerator[Path]:
     """A folder for one life, which has gone in the end with all that is mounted in it."""
-    usual = tempfile.gettempdir()
-    # There are sockets in it, whose paths may not be long.
-    place = usual if len(usual) <= _CHARS_MAX else _SHORT
-    with locked_folder(place) as folder:
+    with locked_folder(place_for_sockets()) as folder:
         try:
             yield folder
         finally:

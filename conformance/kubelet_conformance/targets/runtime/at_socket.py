@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.run_record.temporary_folder import TemporaryFolder
+from kubelet_conformance.run_record.temporary_folder import TemporaryFolder, place_for_sockets
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.containerd.configuration import registry_hosts
 from kubelet_conformance.targets.containerd.registry import TwoTags
@@ -105,7 +105,7 @@ async def fake_over_grpc(parts: RuntimeParts, now_ns: int) -> AsyncGenerator[Dir
     """The fake on a socket of its own, in a private folder."""
     start_ns = now_ns - round(asyncio.get_running_loop().time() * 1e9)
     node = FakeNode(parts, start_ns)
-    with TemporaryFolder() as folder:
+    with TemporaryFolder(place_for_sockets()) as folder:
         path = Path(folder, "cri.sock")
         async with RuntimeServer(node.runtime, path), _calls(path) as services:
             direct = node.direct(services, shared=True)
