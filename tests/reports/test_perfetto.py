@@ -29,10 +29,13 @@ def names_of_tracks(events: list[dict[str, Any]]) -> dict[int, str]:
 
 
 def test_pod_sandbox_and_container_have_tracks(tmp_path: Path) -> None:
-    """Calls are slices on the track of what they are about, and everything else is an instant."""
+    """Calls are slices on the track of what they are about, lives on one beside, all else is an instant."""
     s = TraceBuilder(scenario="two")
-    web = s.pod()
-    s.run_container(web, s.run_sandbox(web))
+    web = s.pod(containers=[{"name": name, "image": "img:1"} for name in ("c1", "c2")])
+    sandbox = s.run_sandbox(web)
+    ended = s.run_container(web, sandbox, "c1")
+    s.run_container(web, sandbox, "c2")
+    s.wait(5).exited(ended)
     path = tmp_path / "t.jsonl"
     path.write_bytes(s.text())
     events = events_of(path)
@@ -43,6 +46,9 @@ def test_pod_sandbox_and_container_have_tracks(tmp_path: Path) -> None:
     assert process == "two"
     assert ("StartContainer", "default/web container c1#0") in slices
     assert ("CreateContainer", "default/web sandbox #0") in slices
+    assert ("ran", "default/web container c1#0 life") in slices
+    assert ("runs", "default/web container c2#0 life") in slices
+    assert ("runs", "default/web sandbox #0 life") in slices
     assert any(track.startswith("default/web pod") for track in tracks.values())
     assert all(each["s"] == "t" for each in events if each["ph"] == "i")
 

@@ -53,15 +53,15 @@ class Tab:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    async def open(self, page: Path, width: int = 1280, *, dark: bool = False) -> None:
-        """Show a page, and wait until it is there."""
+    async def open(self, page: Path | str, width: int = 1280, *, dark: bool = False) -> None:
+        """Show a page, which is a file or has a URL, and wait until it is there."""
         for domain in ("Page", "Runtime", "Log"):
             await self.ask(f"{domain}.enable")
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         await self.ask("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.ask("Emulation.setEmulatedMedia", features=[scheme])
-        await self.ask("Page.navigate", url=page.as_uri())
+        await self.ask("Page.navigate", url=page.as_uri() if isinstance(page, Path) else page)
         while "Page.loadEventFired" not in self._seen:
             await self._receive()
 

@@ -1,7 +1,7 @@
 """The traces of a record as trace events in JSON, which ui.perfetto.dev and chrome://tracing open.
 
 A scenario is a process; each pod, sandbox and container is a track, with its calls as slices and what happens
-to it as instants. Times are those of the trace.
+to it as instants; another track says how long it ran. Times are those of the trace.
 """
 
 import json
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.timeline.lives import turn_of
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.run_record.record import Record as RunRecord
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
@@ -21,13 +22,15 @@ from kubelet_conformance.trace.world.observe import moments
 _MICRO = 1e6
 _NODE = "node"
 """The track of what is about no pod."""
+_FIRST_PROCESS = 1001
+"""Tracks begin at 1, and a viewer takes one that has the number of its process for its main one."""
 _Event: TypeAlias = dict[str, Any]
 
 
 def as_perfetto(record: RunRecord) -> str:
     """All traces of the record, one event a line."""
     events: list[_Event] = []
-    for process, trace in enumerate(record.run.traces, start=1):
+    for process, trace in enumerate(record.run.traces, start=_FIRST_PROCESS):
         name = safe(trace.scenario or trace.path)
         events.append({"ph": "M", "name": "process_name", "pid": process, "args": {"name": name}})
         file = record.file(trace.path)
@@ -52,17 +55,25 @@ class _Tracks:
     begun: dict[str, tuple[str, int, str, float]] = field(
         default_factory=dict[str, tuple[str, int, str, float]]
     )
+    lives: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
+    """What runs now, by its id: its track, and since when."""
+    end: float = 0.0
+    """When the trace ends, as far as it is read."""
 
     def read(self, path: str) -> Iterator[_Event]:
         """The events of a trace, up to where it can be read."""
         try:
             with Reader(path) as reader:
                 for moment in moments(reader):
+                    yield from self._life(moment)
                     yield from self._event(moment)
+                    self.end = moment.t
         except (TraceError, BodyError):
             pass  # What was found up to here is shown.
         for name, place, what, t in self.begun.values():
             yield self._slice(self._track(name, place), f"{what} (no reply)", t, 0.0, {})
+        for name, t in self.lives.values():
+            yield self._slice(self._track(name, 0), "runs on", t, self.end - t, {})
         for (name, place), number in self.numbers.items():
             title = name if place == 0 else f"{name} ({place + 1})"
             yield {
@@ -72,6 +83,17 @@ class _Tracks:
                 "tid": number,
                 "args": {"name": title},
             }
+
+    def _life(self, moment: Moment) -> Iterator[_Event]:
+        turn = turn_of(moment)
+        if turn is None:
+            return
+        if turn.id in self.lives:
+            name, t = self.lives.pop(turn.id)
+            yield self._slice(self._track(name, 0), "ran", t, moment.t - t, {})
+        if turn.attempt is not None:
+            name = _name(moment) if moment.container is not None else _sandbox(moment, turn.attempt)
+            self.lives[turn.id] = f"{name} life", moment.t
 
     def _event(self, moment: Moment) -> Iterator[_Event]:
         record = moment.record
@@ -110,13 +132,19 @@ class _Tracks:
 
 def _name(moment: Moment) -> str:
     """The track of a record: the container, else the sandbox, else the pod that it is about."""
-    pod = moment.pod
-    of = safe(f"{pod.namespace or 'default'}/{pod.name}") if pod is not None else ""
     if moment.container is not None:
-        return f"{of} container {safe(moment.container.name)}#{moment.container.attempt}"
+        return f"{_pod(moment)} container {safe(moment.container.name)}#{moment.container.attempt}"
     if moment.sandbox is not None:
-        return f"{of} sandbox #{moment.sandbox.attempt}"
-    return f"{of} pod" if of else _NODE
+        return _sandbox(moment, moment.sandbox.attempt)
+    return f"{_pod(moment)} pod" if moment.pod is not None else _NODE
+
+
+def _sandbox(moment: Moment, attempt: int) -> str:
+    return f"{_pod(moment)} sandbox #{attempt}"
+
+
+def _pod(moment: Moment) -> str:
+    return "" if moment.pod is None else safe(f"{moment.pod.namespace or 'default'}/{moment.pod.name}")
 
 
 def _micro(seconds: float) -> float:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.timeline.model import Lane, LaneKind, Life
+from kubelet_conformance.reports.timeline.model import Lane, LaneKind
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest
 from kubelet_conformance.trace.format.records import (
     ApiWrite,
@@ -98,25 +98,6 @@ class Lanes:
         if number == len(self.found):
             self.found.append(lane)
         return number
-
-
-@dataclass(slots=True)
-class Lives:
-    """The spans in which something lasts, and those that are not over, by what they are of."""
-
-    found: list[Life]
-    _open: dict[str, Life] = field(default_factory=dict[str, Life])
-
-    def begin(self, key: str, lane: int, label: str, where: tuple[float, int]) -> None:
-        """Something begins to last."""
-        life = self._open[key] = Life(lane, label, where)
-        self.found.append(life)
-
-    def end(self, key: str, where: tuple[float, int]) -> None:
-        """It lasts no longer, if it did."""
-        life = self._open.pop(key, None)
-        if life is not None:
-            life.end = where
 
 
 def _full(namespace: str, pod: str) -> str:

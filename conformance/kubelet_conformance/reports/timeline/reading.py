@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.timeline.lanes import Lanes, Lives
+from kubelet_conformance.reports.timeline.lanes import Lanes
+from kubelet_conformance.reports.timeline.lives import Lives, turn_of
 from kubelet_conformance.reports.timeline.model import Finding, Item, LaneKind, Quiet, Timeline, What
 from kubelet_conformance.reports.trace_text.expectations import offending
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.run_record.model import Proof
-from kubelet_conformance.trace.format.bodies import RunPodSandboxReply, RunPodSandboxRequest
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import (
@@ -248,15 +248,13 @@ class Reading:
     def _lasts(self, moment: Moment, record: Record) -> None:
         """Begin and end the spans of attempts and faults."""
         where = record.t, record.seq
-        container, sandbox = moment.container, moment.sandbox
+        turn = turn_of(moment)
         if isinstance(record, Fault):
             self._fault(record, where)
-        elif container is not None and (moment.exit is not None or isinstance(record, RuntimeEvent)):
-            self._lives.end(container.id, where)
-        elif sandbox is not None and isinstance(record, RuntimeEvent):
-            self._lives.end(sandbox.id, where)
-        elif isinstance(record, Reply) and record.error is None:
-            self._after(moment, record.call.rpc, where)
+        elif turn is not None and turn.attempt is None:
+            self._lives.end(turn.id, where)
+        elif turn is not None:
+            self._lives.begin(turn.id, self._lanes.of(moment), f"#{turn.attempt}", where)
 
     def _fault(self, fault: Fault, where: tuple[float, int]) -> None:
         if fault.is_healed:
@@ -264,19 +262,6 @@ class Reading:
         else:
             lane = self._lanes.of_node(LaneKind.SCENARIO)
             self._lives.begin(fault.subject, lane, safe(fault.subject, _LABEL_CHARS), where)
-
-    def _after(self, moment: Moment, rpc: str, where: tuple[float, int]) -> None:
-        container, sandbox = moment.container, moment.sandbox
-        if rpc == "StartContainer" and container is not None:
-            self._lives.begin(container.id, self._lanes.of(moment), f"#{container.attempt}", where)
-        elif rpc == "RunPodSandbox":
-            attempt = moment.request(RunPodSandboxRequest).config.metadata.attempt
-            name = moment.response(RunPodSandboxReply).pod_sandbox_id
-            self._lives.begin(name, self._lanes.of(moment), f"#{attempt}", where)
-        elif rpc in {"StopContainer", "RemoveContainer"} and container is not None:
-            self._lives.end(container.id, where)
-        elif rpc in {"StopPodSandbox", "RemovePodSandbox"} and sandbox is not None:
-            self._lives.end(sandbox.id, where)
 
 
 def _label(record: Record) -> str:

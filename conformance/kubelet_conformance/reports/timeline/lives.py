@@ -1,0 +1,51 @@
+"""When sandboxes and containers last, as the records of a trace tell."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kubelet_conformance.reports.timeline.model import Life
+from kubelet_conformance.trace.format.bodies import RunPodSandboxReply, RunPodSandboxRequest
+from kubelet_conformance.trace.format.records import Reply, RuntimeEvent
+from kubelet_conformance.trace.world.moment import Moment
+
+_ENDING = frozenset({"StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox"})
+
+
+class Turn(NamedTuple):
+    """A sandbox or a container, by its id, begins to last or ends."""
+
+    id: str
+    attempt: int | None
+    """Its attempt where it begins; None where it ends."""
+
+
+def turn_of(moment: Moment) -> Turn | None:
+    """What begins or ends with this record, if anything does."""
+    record, subject = moment.record, moment.container or moment.sandbox
+    rpc = record.call.rpc if isinstance(record, Reply) and record.error is None else ""
+    if rpc == "RunPodSandbox":
+        attempt = moment.request(RunPodSandboxRequest).config.metadata.attempt
+        return Turn(moment.response(RunPodSandboxReply).pod_sandbox_id, attempt)
+    if rpc == "StartContainer" and subject is not None:
+        return Turn(subject.id, subject.attempt)
+    ends = rpc in _ENDING or moment.exit is not None or isinstance(record, RuntimeEvent)
+    return Turn(subject.id, None) if ends and subject is not None else None
+
+
+@dataclass(slots=True)
+class Lives:
+    """The spans in which something lasts, and those that are not over, by what they are of."""
+
+    found: list[Life]
+    _open: dict[str, Life] = field(default_factory=dict[str, Life])
+
+    def begin(self, key: str, lane: int, label: str, where: tuple[float, int]) -> None:
+        """Something begins to last."""
+        life = self._open[key] = Life(lane, label, where)
+        self.found.append(life)
+
+    def end(self, key: str, where: tuple[float, int]) -> None:
+        """It lasts no longer, if it did."""
+        life = self._open.pop(key, None)
+        if life is not None:
+            life.end = where
