@@ -149,6 +149,23 @@ def test_pod_sent_as_ended_is_synced_once(version: str, *, written: bool, verdic
     assert s.judge("WORK-29").verdict is verdict
 
 
+@pytest.mark.parametrize(("restarted", "verdict"), [(False, NOT_EXERCISED), (True, BROKEN)])
+def test_pod_ends_under_way_or_before_it_is_first_seen(*, restarted: bool, verdict: Verdict) -> None:
+    """WORK-29: what was begun when another writer ended a pod is not held against the kubelet."""
+    s = TraceBuilder("1.36")
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    web.manifest["status"] = {"phase": "Failed"}
+    s.set(web)
+    if restarted:
+        s.record("kubelet", op="killed")
+        s.record("kubelet", op="started")
+    s.run_container(web, sandbox)
+    s.stop_here()
+
+    assert s.judge("WORK-29").verdict is verdict
+
+
 @pytest.mark.parametrize(
     ("version", "replaced", "verdict"),
     [("1.27", True, KEPT), ("1.27", False, BROKEN), ("1.26", False, NOT_EXERCISED)],

@@ -245,21 +245,36 @@ def _name_is_held(m: Moment, pod: Pod) -> bool:
     return any(one is not pod and any(c.stopping for c in one.every_container()) for one in alike)
 
 
+class _FirstSeen(Note):
+    """How the kubelet that runs saw a pod first."""
+
+    ended: bool | None = None
+    """In a terminal phase; None while it has not seen it."""
+
+
+@observer(on=pod_set().either(kubelet("started")))
+def _first_phases_are_remembered(m: Moment) -> None:
+    """Remember which pods had ended when the kubelet saw them first; a new one sees all pods anew."""
+    for pod in m.world.pods.values() if m.pod is None else (m.pod,):
+        seen = pod.note(_FirstSeen)
+        if m.pod is None or seen.ended is None:
+            sent = pod.manifest.status if pod.manifest else None
+            seen.ended = sent is not None and sent.terminal
+
+
 @contract("WORK-29", on=_MAKING, needs=(CRI, PODS), versions=ByVersion({">=1.22": True}), clause="nothing")
 def pod_sent_as_ended_is_not_started(m: Moment, pod: Pod) -> Findings:
     """A pod whose phase is terminal when it is first seen is not started."""
-    sent = pod.manifest.status if pod.manifest else None
-    if sent is None or not sent.terminal:
+    if not pod.note(_FirstSeen).ended:
         return None
-    return broken(f"{m.call.rpc} for pod {pod.name}, sent as {sent.phase}", pod.set_seq)
+    return broken(f"{m.call.rpc} for pod {pod.name}, which had ended when it was first seen", pod.set_seq)
 
 
 @pod_sent_as_ended_is_not_started.clause("stays", on=pods.END)
 def pods_sent_as_ended_stayed_so(m: Moment) -> Iterator[Finding]:
     """A pod that had ended stays so to the end of the trace."""
     for pod in m.world.pods.values():
-        sent = pod.manifest.status if pod.manifest else None
-        if sent is not None and sent.terminal and pod.set_t is not None and m.t - pod.set_t >= REACTION:
+        if pod.note(_FirstSeen).ended and pod.set_t is not None and m.t - pod.set_t >= REACTION:
             yield KEPT
 
 
