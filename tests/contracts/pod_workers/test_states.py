@@ -22,6 +22,7 @@ def test_every_cause_stops_the_pod(cause: str, waits: float, verdict: Verdict) -
         s.unset(web)
     else:
         web.manifest["status"] = {"phase": "Failed"}
+        web.manifest["metadata"]["labels"] = {"seen": "failed"}
         s.set(web)
     s.wait(waits).stop(c1)
 

@@ -161,7 +161,7 @@ def _take_manifest(m: Moment) -> _Sent:
     return sent
 
 
-def _changed(m: Moment) -> tables.Change | None:
+def change_of(m: Moment) -> tables.Change | None:
     """Take a manifest in, and say what it changed; None where that is not known."""
     latest = _take_manifest(m).latest
     return (
@@ -196,7 +196,7 @@ def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Finding
         return None
     if worker_waits(pod) or spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
         return None
-    if _changed(m) != "reconciled":
+    if change_of(m) != "reconciled":
         return None
     begun = m.t
     return answered(
@@ -229,7 +229,7 @@ def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
         return None
     if kubelet_view(m).down_since(m.t) is not None or kubelet_view(m).network_bad_t is not None:
         return None
-    if _changed(m) != "updated":
+    if change_of(m) != "updated":
         return None
     return answered(
         by=call("RunPodSandbox").where(pods.of(pod)),

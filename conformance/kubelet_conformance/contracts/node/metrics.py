@@ -130,10 +130,12 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
     # A process goes on while it answers, and a refused pull has no call of its own.
     late = sum(m.t - t <= _ANSWER_SECONDS for t in counted.looked) if m.header.clock == "wall" else 0
     if started < tried or errors < missed:
-        reported = f"{started:g} {kind} started and {errors:g} failed by the metrics"
+        reported = f"{started:g} starts and {errors:g} failures of type {kind} by the metrics"
         yield broken(f"{reported}, at least {tried} and {missed} by the calls")
     elif started - errors > ran + late and not going:
-        yield broken(f"{started - errors:g} {kind} started well by the metrics, {ran} by the calls")
+        yield broken(
+            f"{started - errors:g} starts of type {kind} went well by the metrics, {ran} by the calls"
+        )
     else:
         yield KEPT
 

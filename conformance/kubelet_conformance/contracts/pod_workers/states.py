@@ -28,6 +28,7 @@ from kubelet_conformance.contract.patterns import (
     read_as,
     status,
 )
+from kubelet_conformance.contracts.config.sources import change_of
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.container import REMAKING, end_is_read
@@ -85,8 +86,9 @@ def update_does_not_undo_a_kill(m: Moment, pod: Pod) -> Findings:
 
 
 def _sent_as_ended(m: Moment) -> bool:
+    """With a terminal phase, and not for its status alone, of which a worker does not hear (CONFIG-05)."""
     sent = m.manifest.status if m.manifest else None
-    return sent is not None and sent.terminal
+    return sent is not None and sent.terminal and change_of(m) != "reconciled"
 
 
 _TO_GO = pods.TERMINATION_ASKED.either(pod_set().where(_sent_as_ended))

@@ -19,6 +19,7 @@ from kubelet_conformance.contract.patterns import (
     pod_unset,
     status,
 )
+from kubelet_conformance.contracts.config.sources import change_of
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.static_pod import sent_static
 from kubelet_conformance.contracts.facts.status import seconds
@@ -115,18 +116,26 @@ def _status_is_stored(m: Moment, pod: Pod) -> None:
 
 @contract("STATUS-03", on=pod_set(), needs=(EVERY_STATUS, PODS))
 def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """A phase that another client has written is corrected with the next batch, 10 s later at the latest."""
+    """A phase that another client has written is corrected with the next batch, 10 s later at the latest.
+
+    A pod that is Failed or has succeeded by another client may be stopped instead.
+    """
     reported = manifest.status
     if reported is None or pod.status is None or not pod.status.conditions:
         return None
-    if not reported.phase or reported.terminal or reported.phase == pod.status.phase or not m.node.kubelet_up:
+    if not reported.phase or reported.phase == pod.status.phase or not m.node.kubelet_up:
         return None
+    if reported.terminal and (pod.finished or pod.termination is not None or change_of(m) != "reconciled"):
+        return None
+    is_stopped = call("StopContainer", "StopPodSandbox").where(pods.of(pod))
     return answered(
         by=status()
         .where(pods.of(pod))
         .where(lambda n: n.status is not None and n.status.phase != reported.phase),
         within=STATUS_BATCH + REACTION,
-        unless=pods.FAULT.either(pods.TERMINATION_ASKED.where(pods.of(pod)), pod_set().where(pods.of(pod))),
+        unless=pods.FAULT.either(
+            is_stopped, pods.TERMINATION_ASKED.where(pods.of(pod)), pod_set().where(pods.of(pod))
+        ),
         whole_node=True,
         text=f"the phase of {pod.name}, which is {reported.phase} by another client, is corrected",
     )

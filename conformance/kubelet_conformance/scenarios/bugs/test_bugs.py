@@ -202,6 +202,16 @@ async def test_phase_that_another_ended_stays(node: Node) -> None:
     await node.wait(12)
 
 
+@witness("STATUS-03")
+async def test_phase_of_another_is_no_update(node: Node) -> None:
+    """A pod that another writer declares Failed, and nothing else, is not synced for that."""
+    web = await node.run()
+    node.api.update_status("default", "web", {"phase": "Failed"})
+    await node.wait(12)
+    web.annotate({"colour": "green"})
+    await node.wait(12)
+
+
 @witness("WORK-10", "TERM-25", kubernetes=(1, 27))
 async def test_kill_of_a_forgotten_pod_is_tried_again(node: Node) -> None:
     """A pod that was force deleted is stopped, though its first stop fails."""

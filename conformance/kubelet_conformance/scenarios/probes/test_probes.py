@@ -269,7 +269,7 @@ _OUTPUT_MAX = 10_240
 """So many bytes of a command's output are kept."""
 
 
-@witness("PROBE-22")
+@witness("PROBE-22", undisturbed="it waits for what a fault lets pass unseen")
 async def test_failed_probes_say_why(node: Node) -> None:
     """The event of a failed probe says what was answered, of a command 10 KiB of its output at most."""
     node.runtime.answer_http("/health", 500)
@@ -292,7 +292,7 @@ async def test_failed_probes_say_why(node: Node) -> None:
     await node.expect("events say why probes fail", lambda: wrong, "EVENTS-01")
 
 
-@witness("PROBE-14")
+@witness("PROBE-14", undisturbed="it waits for what a fault lets pass unseen")
 async def test_probe_without_result_is_reported(node: Node) -> None:
     """An execution that brings no result is reported by an event too, with the error."""
     with node.fault("ExecSync", code="UNKNOWN", message="no shim"):
