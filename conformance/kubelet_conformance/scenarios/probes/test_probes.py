@@ -288,8 +288,9 @@ async def test_failed_probes_say_why(node: Node) -> None:
         "HTTP probe failed with statuscode: 500",
         'service unhealthy (responded with "NOT_SERVING")',
     }
-    wrong = [text[:99] for text in causes ^ expected]
-    await node.expect("events say why probes fail", lambda: wrong, "EVENTS-01")
+    # A busy kubelet has others too: a probe that it could not make in time.
+    missing = [text[:99] for text in expected - causes]
+    await node.expect("events say why probes fail", lambda: missing, "EVENTS-01")
 
 
 @witness("PROBE-14", undisturbed="it waits for what a fault lets pass unseen")
@@ -299,8 +300,8 @@ async def test_probe_without_result_is_reported(node: Node) -> None:
         web = await node.run(container(livenessProbe=exec_probe("x 0 0", periodSeconds=3)))
         await web.until_event("Unhealthy")
     messages = [each.message for each in web.events("Unhealthy")]
-    wrong = [text for text in messages if "probe errored" not in text or "no shim" not in text]
-    await node.expect("the event has the error", lambda: wrong, "EVENTS-01")
+    has_it = any("probe errored" in text and "no shim" in text for text in messages)
+    await node.expect("the event has the error", lambda: [] if has_it else messages, "EVENTS-01")
 
 
 @witness("PROBE-17")
