@@ -15,7 +15,7 @@ from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_reference.util.clock import SeededRandom
+from kubelet_reference.server.host.clock import SeededRandom
 
 SOME = 25
 """One in so many scenarios is played to have parts of its trace left out."""

@@ -14,7 +14,7 @@ from cri_api.v1 import api_pb2 as cri
 from on_loop import on_loop
 
 from kubelet_conformance.targets.containerd import PrivateContainerd, full_name, leftovers
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 RUNNING, READY = cri.ContainerState.CONTAINER_RUNNING, cri.PodSandboxState.SANDBOX_READY
 

@@ -22,7 +22,7 @@ from kubelet_conformance.targets.containerd import (
     configuration,
     leftovers,
 )
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 INTERRUPTED = 130
 

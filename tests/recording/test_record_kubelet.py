@@ -13,7 +13,7 @@ from recorder_command import recording
 
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.reader import Reader
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.server.api_client.api_link import linked
 from kubelet_reference.server.api_client.kubeconfig import read_kubeconfig
 from kubelet_reference.server.api_client.node_object import NodeFacts
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.server.host.pod_network import RealPodNetwork
-from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import FetchError, PodEvent, Ports
 from kubelet_reference.util.settings import Settings
 

@@ -13,7 +13,7 @@ from typing import Any
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.cri_endpoint import channel_to, services_at
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 POLL_SECONDS = 0.02
 PATIENCE_SECONDS = 60

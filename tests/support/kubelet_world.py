@@ -16,8 +16,8 @@ from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.server.host.pod_network import RealPodNetwork
-from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import FetchError, PodEvent, Ports
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubelet_reference.api.records import ContainerState, ListedPod, ListedRecord, PodRecords, SandboxRecord
 from kubelet_reference.cri.runtime_reader import RuntimeReader
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 START_NS = 1_767_225_600_000_000_000
 """2026-01-01T00:00:00Z."""

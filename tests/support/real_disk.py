@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kubelet_reference.server.host import mounts
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.server.host.disk import OsDisk
-from kubelet_reference.util.clock import LoopClock
 
 _MNT_DETACH = 2
 

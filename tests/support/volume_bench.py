@@ -12,7 +12,7 @@ from lightkube.models.core_v1 import ConfigMap, Pod, Secret
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.api import pods
 from kubelet_reference.kuberuntime.pod_files import PodFiles
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.util.ports import Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

@@ -20,7 +20,7 @@ from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import SyncFailed, Update, UpdateKind, Waits
 from kubelet_reference.pod_workers.worker_rules import Timing, WorkerRules, WorkerTools
 from kubelet_reference.pod_workers.worker_table import WorkerTable, worker_table
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.util.ports import PodEvent
 from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.util.work_queue import WorkQueue

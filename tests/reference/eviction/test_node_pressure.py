@@ -13,7 +13,7 @@ from kubelet_fakes.clock import run
 from kubelet_reference.api import pods
 from kubelet_reference.eviction.eviction_manager import EvictionManager
 from kubelet_reference.eviction.nodeshutdown import NodeShutdown
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.util.ports import Amount, PodUsage
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

@@ -13,7 +13,7 @@ from kubelet_reference.cri.errors import BadReply
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.kubelet.runtime_state import RuntimeState
 from kubelet_reference.kubelet.sync_loop import Inputs, SyncLoop
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.util.ports import Random
 from kubelet_reference.util.versions import Behaviour
 

@@ -8,7 +8,7 @@ from observation import failure, listed, records
 from kubelet_fakes.clock import run
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.pleg.cache import PodCache
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 FOUND = records(listed("u", c1="RUNNING"))
 

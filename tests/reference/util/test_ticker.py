@@ -1,7 +1,7 @@
 """The ticker that probe workers wait on."""
 
 from kubelet_fakes.clock import run
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.util.ticker import Ticker
 
 

@@ -14,8 +14,8 @@ from kubelet_conformance.targets.cri_endpoint import connected
 from kubelet_conformance.targets.live.pod_listeners import ListeningPodServers
 from kubelet_conformance.targets.live.private_runtimes import own_fake
 from kubelet_conformance.trace.format.recorder import Item, Recorder
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.server.host.pod_network import RealPodNetwork
-from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import FetchError, PlainAnswerError
 
 PROBES: list[dict[str, Any]] = [

@@ -10,7 +10,7 @@ import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.cri_endpoint import Services, channel_to, services_at
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 _POLL_SECONDS = 0.01
 _EAGER = [

@@ -47,7 +47,7 @@ from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
-from kubelet_reference.util.clock import LoopClock, SeededRandom
+from kubelet_reference.server.host.clock import LoopClock, SeededRandom
 from kubelet_reference.util.ports import FetchError, ImageService, Ports, RuntimeService
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

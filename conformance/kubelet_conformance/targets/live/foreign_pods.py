@@ -10,7 +10,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.cri_endpoint import Endpoint, Services
 from kubelet_conformance.targets.live.namespaces import scope_of
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 _SHOWN = 3
 _CALL_SECONDS = 30.0

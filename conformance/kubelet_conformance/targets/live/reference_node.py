@@ -24,9 +24,9 @@ from kubelet_fakes.api import ApiCore
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.server.host.clock import SeededRandom
 from kubelet_reference.server.host.disk import OsDisk
 from kubelet_reference.server.host.pod_network import RealPodNetwork
-from kubelet_reference.util.clock import SeededRandom
 from kubelet_reference.util.ports import Clock, FetchError, ImageService, PodEvent, Ports, RuntimeService
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour

@@ -34,8 +34,8 @@ from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.stage import Act, PlayedLife, Watch
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.server.host.system_clock import WallClock
-from kubelet_reference.util.clock import LoopClock
 
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 WATCHES = "fs.inotify.max_user_instances"
 """The setting of Linux that bounds them."""

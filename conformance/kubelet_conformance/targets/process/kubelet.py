@@ -17,7 +17,7 @@ from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.kubelet_log import KubeletLog
 from kubelet_conformance.targets.process.kubelet_paths import Places
 from kubelet_conformance.trace.format.recorder import Recorder
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0

@@ -35,8 +35,8 @@ from kubelet_conformance.targets.process.pod_watch import LogEvents, PodWatch
 from kubelet_conformance.targets.process.served_api import ServedApi
 from kubelet_conformance.trace.format.header import Channels
 from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.server.host.disk import OsDisk
-from kubelet_reference.util.clock import LoopClock
 
 _LOGS = "podLogsDir"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kubelet_conformance.trace.format.recorder import Failed, RecordedReply, Recorder, Seen
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 _TEXT_BYTES_MAX = 4096
 """A larger file is recorded without its contents."""

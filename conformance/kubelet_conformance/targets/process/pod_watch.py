@@ -13,7 +13,7 @@ import aiohttp
 
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_conformance.trace.format.records import EVENT_KINDS
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 
 Json = dict[str, Any]
 _LOOK_SECONDS = 0.1

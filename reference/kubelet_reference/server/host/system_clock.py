@@ -4,7 +4,7 @@ import os
 from asyncio import get_running_loop
 from time import time_ns  # noqa: TID251 - here and nowhere else
 
-from kubelet_reference.util.clock import LoopClock, SeededRandom
+from kubelet_reference.server.host.clock import LoopClock, SeededRandom
 
 _SEED_BYTES = 8
 

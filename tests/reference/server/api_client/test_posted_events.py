@@ -5,7 +5,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from on_loop import in_virtual_time
 
 from kubelet_reference.server.api_client.events import Correlator
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.util.ports import PodEvent
 
 POD = Pod(metadata=ObjectMeta(name="web", namespace="default", uid="u", resourceVersion="7"))

@@ -9,7 +9,7 @@ from fixed_random import FixedRandom
 from on_loop import in_virtual_time
 
 from kubelet_reference.server.api_client.reflector import Reflector
-from kubelet_reference.util.clock import LoopClock
+from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.util.ports import ApiError
 
 Json = dict[str, Any]

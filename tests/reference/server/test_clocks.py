@@ -6,7 +6,7 @@ import pytest
 from fixed_random import FixedRandom
 
 from kubelet_fakes.clock import run
-from kubelet_reference.util.clock import LoopClock, SeededRandom
+from kubelet_reference.server.host.clock import LoopClock, SeededRandom
 from kubelet_reference.util.ports import Random
 
 
