@@ -116,7 +116,7 @@ def never_rests(
 def counts_on(kind: ProbeKind, state: ProbeState, facts: ProbeFacts) -> Tick:
     """A container that was restarted for its liveness probe is killed again at its first failure."""
     found = tick(kind, state, facts)
-    if not found.dropped:
+    if found.state.container_id == state.container_id or not state.container_id:
         return found
     count = _PAST_ANY_THRESHOLD if state.on_hold else state.count
     return structs.replace(found, state=structs.replace(found.state, last=state.last, count=count))

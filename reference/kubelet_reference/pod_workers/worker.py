@@ -77,10 +77,8 @@ class Update(msgspec.Struct, frozen=True):
 
     @property
     def full_name(self) -> str:
-        """The pod's name and namespace, joined."""
-        if self.pod is not None:
-            return pods.full_name(self.pod)
-        return f"{self.running.name}_{self.running.namespace}" if self.running is not None else ""
+        """The pod's name and namespace, joined; "" for what the runtime alone knows, which never waits."""
+        return pods.full_name(self.pod) if self.pod is not None else ""
 
 
 class Waits:

@@ -76,12 +76,11 @@ class ProbeFacts(msgspec.Struct, frozen=True):
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """The decision: the step, what is published first, and the instance whose result is dropped ("" none)."""
+    """The decision: the step, the state after it, and what is published first."""
 
     step: Step
     state: ProbeState
     published: tuple[ProbeOutcome, ...] = ()
-    dropped: str = ""
 
 
 class ProbeTransition(msgspec.Struct, frozen=True):
@@ -138,15 +137,14 @@ def tick(kind: ProbeKind, state: ProbeState, facts: ProbeFacts) -> Tick:
     for early in WITHOUT_INSTANCE.fitting(facts):
         return Tick(early.then, state)
     published: tuple[ProbeOutcome, ...] = ()
-    dropped = ""
     if state.container_id != facts.container_id:
         # Nothing of an old instance counts for a new one: neither result nor hold nor run (PROBE-08, 26).
-        dropped, published = state.container_id, (first_value(kind, facts),)
+        published = (first_value(kind, facts),)
         state = ProbeState(facts.container_id)
     row = WITH_INSTANCE.row(Seen(kind, state, facts))
     if row.publishes is not None:
         published = (*published, row.publishes)
-    return Tick(row.then, state, published, dropped)
+    return Tick(row.then, state, published)
 
 
 def first_value(kind: ProbeKind, facts: ProbeFacts) -> ProbeOutcome:
@@ -254,8 +252,8 @@ class ProbeWorker:
     async def _tick(self) -> bool:
         """Do what the table says; whether to go on."""
         decision = self.tools.tick(self.kind, self._state, self._facts())
-        if decision.dropped:
-            self.results.remove(decision.dropped)
+        if decision.state.container_id != self._state.container_id:
+            self.results.remove(self._state.container_id)
         self._state = decision.state
         for outcome in decision.published:
             self._publish(outcome)

@@ -88,15 +88,13 @@ def _initialized(pod: Pod, status: PodStatus, behaviour: Behaviour) -> PodCondit
     """Whether every init container is done, and every sidecar started (COND-02)."""
     if begins_anew(pod, status, behaviour):
         return PodCondition(type=INITIALIZED, status="True")
-    inits, statuses = pods.init_containers(pod), status.initContainerStatuses
-    unknown, incomplete = _not_yet(inits, statuses, _is_initialized)
-    if status.phase == pods.SUCCEEDED and not unknown:
+    if status.phase == pods.SUCCEEDED:
         return PodCondition(type=INITIALIZED, status="True", reason=POD_COMPLETED)
+    incomplete = _lacking(pods.init_containers(pod), status.initContainerStatuses, _is_initialized)
     app_was_up = any(was_up(one) for one in status.containerStatuses or ())
-    if not (unknown or incomplete) or (app_was_up and behaviour.app_proves_initialized):
+    if not incomplete or (app_was_up and behaviour.app_proves_initialized):
         return PodCondition(type=INITIALIZED, status="True")
-    message = _message(unknown, "incomplete", incomplete)
-    return _false(INITIALIZED, NOT_INITIALIZED, message)
+    return _false(INITIALIZED, NOT_INITIALIZED, f"containers with incomplete status: [{incomplete}]")
 
 
 def _is_initialized(container: AnyContainer, status: ContainerStatus) -> bool:
@@ -116,16 +114,15 @@ def lasting_initialized(
 
 def containers_ready(pod: Pod, status: PodStatus) -> PodCondition:
     """Whether every app container and sidecar is ready; a pod that has ended is not (COND-03)."""
-    statuses = [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
-    wanted = [*pods.sidecars(pod), *pods.containers(pod)]
-    unknown, unready = _not_yet(wanted, statuses, lambda _, one: one.ready)
-    if status.phase == pods.SUCCEEDED and not unknown:
+    if status.phase == pods.SUCCEEDED:
         return _false(CONTAINERS_READY, POD_COMPLETED)
     if status.phase == pods.FAILED:
         return _false(CONTAINERS_READY, POD_FAILED)
-    if not (unknown or unready):
+    statuses = [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
+    unready = _lacking([*pods.sidecars(pod), *pods.containers(pod)], statuses, lambda _, one: one.ready)
+    if not unready:
         return PodCondition(type=CONTAINERS_READY, status="True")
-    return _false(CONTAINERS_READY, "ContainersNotReady", _message(unknown, "unready", unready))
+    return _false(CONTAINERS_READY, "ContainersNotReady", f"containers with unready status: [{unready}]")
 
 
 def ready(pod: Pod, status: PodStatus) -> PodCondition:
@@ -168,21 +165,16 @@ def _dated(one: PodCondition, before: PodCondition | None, now: datetime) -> Pod
     return replace(one, lastTransitionTime=before.lastTransitionTime if before and same else now)
 
 
-def _not_yet(
+def _lacking(
     containers: Iterable[AnyContainer],
     statuses: Iterable[ContainerStatus] | None,
     holds: Callable[[AnyContainer, ContainerStatus], bool],
-) -> tuple[list[str], list[str]]:
-    """The names of containers that have no status, and of those for which `holds` does not."""
+) -> str:
+    """The names of the containers that have no status, or for whose status `holds` does not."""
     found = {status.name: status for status in statuses or ()}
-    unknown = [one.name for one in containers if one.name not in found]
-    lacking = [one.name for one in containers if one.name in found and not holds(one, found[one.name])]
-    return unknown, lacking
-
-
-def _message(unknown: list[str], what: str, lacking: list[str]) -> str:
-    parts = (("unknown", unknown), (what, lacking))
-    return ", ".join(f"containers with {kind} status: [{' '.join(names)}]" for kind, names in parts if names)
+    return " ".join(
+        one.name for one in containers if one.name not in found or not holds(one, found[one.name])
+    )
 
 
 def _false(kind: str, reason: str, message: str = "") -> PodCondition:
