@@ -20,6 +20,11 @@ def duration_text(seconds: float) -> str:
     return f"{minutes}m{text}" if minutes else text
 
 
+def text_of(data: bytes) -> str:
+    """Bytes as a text, in which what is no UTF-8 is replaced, as it is in JSON."""
+    return data.decode(errors="replace")
+
+
 def quoted(text: str) -> str:
     """The text in double quotes, with what is special in it escaped."""
     return json.dumps(text, ensure_ascii=False)

@@ -3,6 +3,7 @@
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.api import names
+from kubelet_reference.api.go_text import text_of
 from kubelet_reference.util.paths import is_below
 from kubelet_reference.util.ports import Disk
 from kubelet_reference.util.settings import Settings
@@ -40,7 +41,7 @@ class TerminationMessages:
         if not is_below(host_path, self._pods):
             return None
         try:
-            return self._disk.read_end(host_path, MESSAGE_BYTES).decode(errors="replace")
+            return text_of(self._disk.read_end(host_path, MESSAGE_BYTES))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -63,6 +64,6 @@ def falls_back(status: cri.ContainerStatus) -> bool:
 
 def log_tail(log: bytes) -> str:
     """The text of the last lines of a CRI log: 80 lines and 2048 bytes at most."""
-    lines = log.decode(errors="replace").splitlines(keepends=True)[-TAIL_LINES:]
+    lines = text_of(log).splitlines(keepends=True)[-TAIL_LINES:]
     texts = [line.split(" ", _LOG_FIELDS)[-1] for line in lines]
-    return "".join(texts).encode()[-TAIL_BYTES:].decode(errors="replace")
+    return text_of("".join(texts).encode()[-TAIL_BYTES:])

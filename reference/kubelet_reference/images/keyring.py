@@ -16,6 +16,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Recorder
+from kubelet_reference.api.go_text import text_of
 from kubelet_reference.images.image_names import DEFAULT_REGISTRY, registry_of
 from kubelet_reference.util.ports import ApiError, ApiServer
 
@@ -129,5 +130,5 @@ def _place(where: str) -> tuple[str, str]:
 def _auth(entry: Mapping[str, str]) -> cri.AuthConfig:
     user, password = entry.get("username", ""), entry.get("password", "")
     if entry.get("auth"):
-        user, _, password = base64.b64decode(entry["auth"]).decode(errors="replace").partition(":")
+        user, _, password = text_of(base64.b64decode(entry["auth"])).partition(":")
     return cri.AuthConfig(username=user, password=password)

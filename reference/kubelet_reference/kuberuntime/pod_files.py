@@ -10,6 +10,7 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
+from kubelet_reference.api.go_text import text_of
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.kuberuntime.sandbox_config import hostname, log_directory
 from kubelet_reference.util.paths import UnsafeNameError, is_below, part_of_path
@@ -141,7 +142,7 @@ class PodFiles:
 
     def _hosts_of_node(self, pod: Pod) -> str:
         try:
-            own = self._disk.read(HOSTS_PATH).decode(errors="replace")
+            own = text_of(self._disk.read(HOSTS_PATH))
         except OSError:
             own = ""
         return "\n".join([f"{_MARK} (host network).", own, *_aliases(pod)])

@@ -10,7 +10,7 @@ from lightkube.models.core_v1 import GRPCAction, HTTPGetAction, TCPSocketAction
 
 from kubelet_reference.api.go_text import duration_text, quoted
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.api.port_numbers import bracketed, port_number
+from kubelet_reference.api.requests import http_headers, http_url, port_number
 from kubelet_reference.api.results import Answer
 from kubelet_reference.util.ports import FetchError, HttpAnswer, PodNetwork
 
@@ -32,12 +32,8 @@ class NetworkProbes:
 
     async def http(self, container: AnyContainer, action: HTTPGetAction, pod_ip: str, seconds: int) -> Answer:
         """A status from 200 to 399 is healthy; a redirect away from the host is one too, with a warning."""
-        port = port_number(container, action.port)
-        host = bracketed(action.host or pod_ip)
-        path = (action.path or "").removeprefix("/")
-        url = f"{(action.scheme or 'HTTP').lower()}://{host}:{port}/{path}"
-        given = {one.name: one.value for one in action.httpHeaders or ()}
-        headers = {**self._standing_headers(given), **given}
+        url = http_url(container, action, action.host or pod_ip)
+        headers = http_headers(action, self._user_agent)
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._followed(url, headers, seconds)
@@ -60,12 +56,6 @@ class NetworkProbes:
     def _failure(self, answer: HttpAnswer) -> str:
         """The message for a bad reply; not the server's own text, which may be secret (PROBE-17)."""
         return f"HTTP probe failed with statuscode: {answer.status}"
-
-    def _standing_headers(self, given: dict[str, str]) -> dict[str, str]:
-        """What every request carries unless the spec sets it."""
-        names = {name.lower() for name in given}
-        standing = {"User-Agent": self._user_agent, "Accept": "*/*"}
-        return {name: value for name, value in standing.items() if name.lower() not in names}
 
     async def _followed(self, url: str, headers: dict[str, str], seconds: int) -> HttpAnswer:
         """The answer at the end of all redirects within the host."""

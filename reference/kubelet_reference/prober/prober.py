@@ -11,9 +11,9 @@ from lightkube.models.core_v1 import Container, ExecAction, GRPCAction, Pod, Pod
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason, Recorder
 from kubelet_reference.api.expansion import expand
-from kubelet_reference.api.go_text import duration_text, quoted
+from kubelet_reference.api.go_text import duration_text, quoted, text_of
 from kubelet_reference.api.metrics import Metrics
-from kubelet_reference.api.port_numbers import PortError
+from kubelet_reference.api.requests import PortError
 from kubelet_reference.api.results import Answer, ProbeKind, ProbeOutcome
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.cri.errors import wrapped_text
@@ -95,7 +95,7 @@ class ProbeRunner:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 return self._too_slow(command, seconds)
             raise
-        output = (reply.stdout + reply.stderr)[:OUTPUT_BYTES].decode(errors="replace")
+        output = text_of((reply.stdout + reply.stderr)[:OUTPUT_BYTES])
         return Answer(reply.exit_code == 0, output)
 
     def _too_slow(self, command: Sequence[str], seconds: int) -> Answer:

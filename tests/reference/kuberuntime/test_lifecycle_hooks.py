@@ -49,7 +49,10 @@ def test_http_get() -> None:
     world = _started({"httpGet": {"port": "http", "path": "/up", "httpHeaders": [header]}}, web, ports=ports)
 
     assert world.result.error is None
-    assert web.asked == [("http://10.88.0.2:8080/up", {"X-From": "hook"})]
+    assert web.asked == [("http://10.88.0.2:8080/up", {**USUAL, "X-From": "hook"})]
+
+
+USUAL = {"User-Agent": "kube-lifecycle/1.32", "Accept": "*/*"}
 
 
 def test_https_answered_in_plain() -> None:
@@ -61,7 +64,7 @@ def test_https_answered_in_plain() -> None:
     world = _started({"httpGet": action}, web)
 
     assert world.result.error is None
-    assert web.asked[1] == ("http://web.example:443/x", {})
+    assert web.asked[1] == ("http://web.example:443/x", USUAL)
     assert len(world.events("LifecycleHTTPFallback")) == 1
 
 

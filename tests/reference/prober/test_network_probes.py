@@ -17,7 +17,7 @@ from lightkube.models.core_v1 import (
 )
 
 from kubelet_fakes.clock import run
-from kubelet_reference.api.port_numbers import PortError
+from kubelet_reference.api.requests import PortError
 from kubelet_reference.api.results import Answer
 from kubelet_reference.prober.network_probes import NetworkProbes
 from kubelet_reference.server.host.pod_network import RealPodNetwork
@@ -100,7 +100,7 @@ def test_a_header_of_the_spec_wins() -> None:
     network = Network({f"http://{IP}:80/ready": HttpAnswer(200)})
     http(network, httpHeaders=[HTTPHeader("user-agent", "me"), HTTPHeader("X", "1")])
 
-    assert network.asked[0][1] == {"Accept": "*/*", "user-agent": "me", "X": "1"}
+    assert network.asked[0][1] == {"Accept": "*/*", "User-Agent": "me", "X": "1"}
 
 
 def test_a_redirect_within_the_host_is_followed() -> None:

@@ -22,6 +22,7 @@ from lightkube.models.core_v1 import (
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.expansion import SUBSCRIPT, ConfigError, expand, resource_text
+from kubelet_reference.api.go_text import text_of
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.util.ports import NOT_FOUND, ApiError, ApiServer
 from kubelet_reference.util.settings import Settings
@@ -107,7 +108,7 @@ class Environment:
             _forgive(error, ref)
             return {}
         data = cast("dict[str, str] | None", found.data) or {}  # pyright: ignore[reportUnknownMemberType]
-        return {key: base64.b64decode(value).decode(errors="replace") for key, value in data.items()}
+        return {key: text_of(base64.b64decode(value)) for key, value in data.items()}
 
     def _server(self, kind: str, name: str) -> ApiServer:
         if self.api is None:

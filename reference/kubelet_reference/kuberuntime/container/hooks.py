@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import grpc
 from lightkube.models.core_v1 import HTTPGetAction, LifecycleHandler, Pod
 
-from kubelet_reference.api.go_text import pod_text, quoted
+from kubelet_reference.api.go_text import pod_text, quoted, text_of
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.api.port_numbers import PortError, bracketed, port_number
+from kubelet_reference.api.requests import PortError, http_headers, http_url
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.ports import FetchError, HttpGet, PlainAnswerError
@@ -55,9 +55,8 @@ class Hooks:
         except grpc.RpcError as error:
             raise HookError(self._exec_text(pod, container, command, wrapped_text(error), "")) from error
         if reply.exit_code:
-            said = reply.stderr.decode(errors="replace")
+            said, output = text_of(reply.stderr), text_of(reply.stdout)
             why = f"command '{' '.join(command)}' exited with {reply.exit_code}: {said}"
-            output = reply.stdout.decode(errors="replace")
             raise HookError(self._exec_text(pod, container, command, why, output))
 
     def _exec_text(
@@ -69,13 +68,11 @@ class Hooks:
     async def _http_get(self, pod: Pod, container: AnyContainer, action: HTTPGetAction) -> None:
         """Any answer is a success, whatever its status (HOOK-08)."""
         host = await self._host(pod, action)
-        scheme = (action.scheme or "HTTP").lower()
         try:
-            port = port_number(container, action.port)
+            url = http_url(container, action, host)
         except PortError as error:
             raise HookError(str(error)) from None
-        url = f"{scheme}://{bracketed(host)}:{port}/{(action.path or '').removeprefix('/')}"
-        headers = {one.name: one.value for one in action.httpHeaders or ()}
+        headers = http_headers(action, f"kube-lifecycle/1.{self.tools.behaviour.minor}")
         try:
             await self._get(pod, container, url, headers)
         except FetchError as error:
@@ -100,4 +97,4 @@ class Hooks:
             self.tools.recorder.warning(pod, HTTP_FALLBACK, text, container.name)
 
     def _without_credentials(self, headers: dict[str, str]) -> dict[str, str]:
-        return {name: value for name, value in headers.items() if name.lower() != "authorization"}
+        return {name: value for name, value in headers.items() if name != "Authorization"}

@@ -10,7 +10,7 @@ import grpc
 from grpc_health.v1 import health_pb2
 
 from kubelet_reference.api.go_text import duration_text, quoted
-from kubelet_reference.api.port_numbers import bracketed
+from kubelet_reference.api.requests import bracketed
 from kubelet_reference.util.ports import FetchError, HttpAnswer, PlainAnswerError
 
 BODY_BYTES_MAX = 10 * 1024
