@@ -199,6 +199,10 @@ class RuntimeControl(Protocol):
         """
         raise _not_scripted("answer_http")
 
+    def headers(self, path: str) -> Mapping[str, str]:
+        """The headers of the last probe or hook that came for this path, by names in lower case."""
+        raise _not_scripted("headers")
+
     def open_port(self, port: int, *, is_open: bool) -> None:
         """Whether servers in pods accept TCP connections at this port, which they do by default."""
         raise _not_scripted("open_port")

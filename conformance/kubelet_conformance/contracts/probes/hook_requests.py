@@ -10,6 +10,7 @@ from kubelet_conformance.contracts.facts import probe_and_hook_requests as reque
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command, is_on
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, ROUNDING, TOGETHER
 from kubelet_conformance.contracts.probes.hooks import EVENT_SLACK
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.records import Probe
 
@@ -53,6 +54,9 @@ def hook_asks_its_own_pod(m: Moment) -> Findings:
     if any(requests.named_host(one.handler) == record.host for one in asked):
         return KEPT
     return broken(f"a hook goes to {record.host}, which is no pod's address")
+
+
+judges_waits(hook_asks_its_own_pod)
 
 
 @hook_asks_its_own_pod.clause("any-answer", on=requests.REQUEST)

@@ -182,7 +182,7 @@ class _Redirected(Note):
 @contract("PROBE-20", on=requests.REQUEST, needs=(CRI, PODS))
 def pod_itself_is_asked(m: Moment) -> Findings:
     """Probes over the network go to the pod's address unless they name a host, and to the port that they
-    name by number or by its name in the container.
+    name by number or by its name in the container. Those over HTTP have the headers that they name.
     """
     record, pod = requests.request_at(m), m.pod
     if record is None:
@@ -192,9 +192,14 @@ def pod_itself_is_asked(m: Moment) -> Findings:
     asked = requests.asked_by(pod, record)
     if record.url in pod.note(_Redirected).urls:
         return None
+    if not asked and any(requests.named_host(one.handler) for one in requests.askers_anywhere(m, record)):
+        return None  # Another pod's names this one's address.
     if not asked and never_updated(pod):
         return broken(f"no probe or hook of the pod asks {record.url or record.port}", pod.set_seq)
     return KEPT if any(not one.is_hook and not requests.named_host(one.handler) for one in asked) else None
+
+
+judges_waits(pod_itself_is_asked)
 
 
 @observer(on=requests.REQUEST, last=True)

@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.facts.container import end_is_read, last_read
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import runs_probe
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, stop_row, stop_timeouts
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.labels import Annotation
@@ -54,6 +55,9 @@ def grace_and_hook_are_read_back(m: Moment, container: Container) -> Findings:
     if got not in stop_timeouts(row, int(grace), (0, math.ceil(waited + ROUNDING)), m.kubernetes):
         return broken(f"expected what {waited:.1f} s leave of its grace of {grace} s, got {got}")
     return KEPT
+
+
+judges_waits(grace_and_hook_are_read_back)
 
 
 def _restored_hook(annotations: dict[str, str]) -> list[str] | None:

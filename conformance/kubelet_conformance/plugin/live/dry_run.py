@@ -30,7 +30,7 @@ _SCRIPTED = (
 """What only a runtime that follows a script can be made to do."""
 _SCOPED = "set_file"
 """Of these, what each scenario has for itself."""
-_SERVERS = ("answer_http", "open_port", "report_health")
+_SERVERS = ("answer_http", "headers", "open_port", "report_health")
 _REGISTRY = "publish_image"
 _OF_THE_WHOLE_NODE = frozenset(
     {

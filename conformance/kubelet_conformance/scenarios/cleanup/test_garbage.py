@@ -23,6 +23,23 @@ async def test_unknown_record_is_stopped_first(node: Node) -> None:
     await node.until(lambda: not web.containers(), "its record is removed", within=150)
 
 
+@witness("TERM-12", undisturbed="it waits for what a fault lets pass unseen")
+async def test_hook_of_an_unknown_record_finds_its_port(node: Node) -> None:
+    """The port that the hook of a record names is known from the record alone."""
+    other = await node.run(container(readinessProbe={"tcpSocket": {"port": 8080}}), name="other")
+    await other.until_condition("Ready")
+    asks = {"host": other.status["podIP"], "path": "/bye", "port": "admin"}
+    ports = [{"containerPort": 80}, {"name": "admin", "containerPort": 8080}]
+    web = await node.run(container("c1", lifecycle={"preStop": {"httpGet": asks}}, ports=ports), grace=20)
+    await node.kubelet.kill()
+    node.runtime.lose_track(web.container("c1").id)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    web.delete(grace=0)
+    await node.kubelet.start()
+    await node.until(lambda: bool(node.runtime.headers("/bye")), "its hook", within=150, contract="TERM-12")
+    await node.until(lambda: not web.containers(), "its record is removed", within=150, contract="GC-02")
+
+
 @witness("GC-05", "SANDBOX-04", undisturbed="it waits for what a fault lets pass unseen")
 async def test_replaced_sandbox_is_removed(node: Node) -> None:
     """A sandbox that was replaced is removed when none of its containers is left."""

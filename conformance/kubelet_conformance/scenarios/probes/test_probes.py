@@ -1,5 +1,6 @@
 """Probes that run a command: when they are executed, what their results lead to."""
 
+import re
 from typing import Any
 
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
@@ -263,6 +264,44 @@ async def test_statuses_at_the_limits_and_many_redirects(node: Node) -> None:
     await node.wait(12)
     wrong = [name for name in names if web.container_status(name)["ready"] is not (name in healthy)]
     await node.expect("statuses are healthy from 200 to 399, after 9 redirects", lambda: wrong, "PROBE-16")
+
+
+_NO_HEADERS = [{"name": "user-agent", "value": ""}, {"name": "Accept", "value": ""}]
+_HEADERS = [{"name": "x-own", "value": "any"}, {"name": "X-Empty", "value": ""}]
+_OTHER_HEADERS = [{"name": "User-Agent", "value": "mine"}, {"name": "accept", "value": "text/plain"}]
+
+
+@witness("PROBE-20")
+async def test_requests_have_the_headers_of_their_spec(node: Node) -> None:
+    """A request has the headers of its spec, and two more, which a spec may replace or leave out."""
+    usual = {"user-agent": r"kube-probe/1\.\d+\+?", "accept": r"\*/\*", "x-own": ""}
+    cases: dict[str, tuple[list[Json], dict[str, str]]] = {
+        "/usual": ([], usual),
+        "/own": (_HEADERS, {**usual, "x-own": "any"}),
+        "/other": (_OTHER_HEADERS, {"user-agent": "mine", "accept": "text/plain"}),
+        "/none": (_NO_HEADERS, {"user-agent": "", "accept": ""}),
+    }
+    hook = {"postStart": {"httpGet": {"path": "/hook", "port": 8080, "httpHeaders": _HEADERS}}}
+    probed = [
+        container(
+            f"c{number}",
+            lifecycle=hook,
+            readinessProbe={"httpGet": {"path": path, "port": 8080, "httpHeaders": given}},
+        )
+        for number, (path, (given, _)) in enumerate(cases.items())
+    ]
+    web = await node.run(*probed)
+    await web.until_condition("Ready")
+    expected = {path: headers for path, (_, headers) in cases.items()}
+    expected["/hook"] = {"user-agent": r"kube-lifecycle/1\.\d+\+?", "accept": r"\*/\*", "x-own": "any"}
+    wrong = [
+        f"{name} of {path}: {found!r}"
+        for path, headers in expected.items()
+        for name, value in headers.items()
+        if not re.fullmatch(value, found := node.runtime.headers(path).get(name, ""))
+    ]
+    wrong += [] if "x-empty" in node.runtime.headers("/own") else ["an empty header of its own is left out"]
+    await node.expect("requests have the headers of their specs", lambda: wrong, "PROBE-20")
 
 
 _OUTPUT_MAX = 10_240

@@ -300,6 +300,28 @@ async def test_addresses_of_both_families(node: Node) -> None:
         await node.wait(5)
 
 
+@witness("SANDBOX-22", "HOOK-08", "PROBE-20", "START-10")
+async def test_first_address_is_the_one_that_is_asked(node: Node) -> None:
+    """Of several addresses the first is what variables, hooks and probes mean by the pod's."""
+    fields = {"IP": "status.podIP", "IPS": "status.podIPs"}
+    both = ("127.77.0.7", "::1")
+    web = container(
+        env=[{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()],
+        lifecycle={"postStart": {"httpGet": {"path": "/hook", "port": 8080}}},
+        readinessProbe={"httpGet": {"path": "/probe", "port": 8080}},
+    )
+    with node.addresses(",".join(both)):
+        shop = await node.run(web, container("c2"))
+        await shop.until_condition("Ready")
+    hosts = {path: node.runtime.headers(path).get("host", "") for path in ("/hook", "/probe")}
+    wrong = [f"{path} at {host}" for path, host in hosts.items() if host != f"{both[0]}:8080"]
+    await node.expect("the first address is asked", lambda: wrong, "HOOK-08")
+    created = shop.calls("CreateContainer", "c1")[0].request.config
+    given = {each.key: each.value for each in created.envs if each.key in fields}
+    wrong = [] if given == {"IP": both[0], "IPS": ",".join(both)} else [f"variables: {given}"]
+    await node.expect("variables have the first address, and all", lambda: wrong, "START-15")
+
+
 @witness("SANDBOX-20", "SANDBOX-01")
 async def test_completed_pod_keeps_its_address(node: Node) -> None:
     """A pod keeps its address in its status when its sandbox has been stopped."""

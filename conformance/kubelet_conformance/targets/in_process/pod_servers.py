@@ -38,6 +38,11 @@ class PodServers:
         self._plain: set[str] = set()
         self._closed: set[int] = set()
         self._health: dict[str, str] = {}
+        self._headers: dict[str, dict[str, str]] = {}
+
+    def headers(self, path: str) -> Mapping[str, str]:
+        """The headers of the last request for this path, by names in lower case."""
+        return self._headers.get(path, {})
 
     def answer_http(  # noqa: PLR0913 - each is a side of an answer
         self,
@@ -80,7 +85,9 @@ class PodServers:
         asked = urlsplit(url)
         host, port = asked.hostname or "", asked.port or 0
         about: dict[str, str | int] = {"url": url}
-        if any(name.lower() == "authorization" for name in headers):
+        given = {name.lower(): value for name, value in headers.items()}
+        self._headers[asked.path] = {"host": asked.netloc, **given}
+        if "authorization" in given:
             about["authorized"] = True
         await self._reach("httpGet", asked.path, host, port, about)
         if asked.scheme == "https" and asked.path in self._plain:

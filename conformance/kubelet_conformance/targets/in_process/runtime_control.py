@@ -39,7 +39,7 @@ class FakeRuntimeControl:
         self.restart, self.reboot = runtime.restart, runtime.reboot
         self.set_conditions = runtime.set_conditions
         self.lose_events, self.delay_events, self.reverse_events = events.lose, events.delay, events.reverse
-        self.answer_http = servers.answer_http
+        self.answer_http, self.headers = servers.answer_http, servers.headers
         self.open_port, self.report_health = servers.open_port, servers.report_health
         self.protect_image, self.publish_image = images.protect, images.publish
 
