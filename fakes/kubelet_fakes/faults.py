@@ -46,6 +46,8 @@ class Effect(StrEnum):
     """The call is answered as done and does not take place."""
     LOST_REPLY = "lost-reply"
     """The call takes place and is not answered before its deadline, or before the fault is healed."""
+    BARE = "bare"
+    """The call takes place, and its reply lacks the field that the message names: `status.image_ref`."""
     STALE = "stale"
     """A read is answered as it was the last time."""
 

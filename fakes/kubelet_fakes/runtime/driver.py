@@ -125,6 +125,8 @@ class Shell:
         reply = reply if isinstance(reply, Message) else await reply
         if active is not None:
             await _spoil(active)
+            if effect is Effect.BARE:
+                return _without(reply, active.fault.message)
         return reply
 
     async def _outlast(
@@ -207,6 +209,18 @@ class Shell:
 
 def _later(seconds: float, act: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_later(seconds, act)
+
+
+def _without(reply: Reply, path: str) -> Reply:
+    """A copy of a reply that lacks the field at this path, such as `status.image_ref`."""
+    bare = type(reply)()
+    bare.CopyFrom(reply)
+    *above, field = path.split(".")
+    inner: Message = bare
+    for name in above:
+        inner = getattr(inner, name)
+    inner.ClearField(field)
+    return bare
 
 
 def _pretended(request: Message) -> Any:  # noqa: ANN401 - the reply that belongs to the request

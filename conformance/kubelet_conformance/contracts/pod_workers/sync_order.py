@@ -177,7 +177,8 @@ def _read(sandbox: Sandbox) -> Pattern:
 def empty_sandbox_status_is_an_error(m: Moment, sandbox: Sandbox) -> Findings:
     """A PodSandboxStatus that succeeds and has no status of a new sandbox is an error.
 
-    No container is made, and no other sandbox run, before the sandbox was read.
+    No container is made, and no other sandbox run, before the sandbox was read. What a status cannot do
+    without is its id, its names, the time when it was made, and of a container the image.
     """
     if not to_run(m) or not sandbox.born or sandbox.status_t is not None or sandbox.stops:
         return None
@@ -188,6 +189,9 @@ def empty_sandbox_status_is_an_error(m: Moment, sandbox: Sandbox) -> Findings:
         unless=GONE.either(sandbox_died(), failed("PodSandboxStatus")),
         text="the new sandbox is read",
     )
+
+
+judges_waits(empty_sandbox_status_is_an_error)
 
 
 def _comes_again(pod: Pod, name: str, container: Container | None) -> bool:

@@ -206,6 +206,29 @@ async def test_sandbox_status_that_tells_nothing(node: Node) -> None:
         await web.until_running("c1")
 
 
+_OF_EACH = ("id", "metadata.name", "created_at")
+_NEEDED = {
+    "PodSandboxStatus": ("status", (*_OF_EACH, "metadata.namespace", "metadata.uid")),
+    "ContainerStatus": ("status", (*_OF_EACH, "image.image", "image_ref")),
+    "ImageStatus": ("image", ("id", "size")),
+}
+
+
+@witness("SYNC-21", exempt=("CRI-10", "CRI-17", "CRI-23", "CRI-34", "IMAGE-06"))
+async def test_status_without_what_it_must_have(node: Node) -> None:
+    """A status is not believed that lacks what identifies a sandbox, a container or an image."""
+    wrong: list[str] = []
+    for rpc, (of, fields) in _NEEDED.items():
+        for field in fields:
+            with node.fault(rpc, effect="bare", message=f"{of}.{field}"):
+                name = f"{rpc}-{field}".lower().replace(".", "-").replace("_", "-")
+                web = node.want(pod(name=name))
+                await node.wait(5)
+                wrong += [name] if web.state("c1") == "running" else []
+            await web.until_running("c1")
+    await node.expect("a status that lacks a field is not believed", lambda: wrong, "SYNC-21")
+
+
 @witness(
     "SYNC-23",
     "SYNC-15",

@@ -24,6 +24,9 @@ def image_asked(moment: Moment) -> None:
         present = image is not None
         known.id = image.id if image else ""
         known.absent_seq = known.absent_seq if present else moment.seq
+        # An image without these is none that a kubelet can use (CRI-34).
+        if image is not None and not (image.id and image.size):
+            known.failed_seq = moment.seq
     else:
         known.failed_seq = moment.seq
     known.answers = [*known.answers[1 - _ANSWERS_KEPT :], ImageAnswer(moment.seq, present)]
