@@ -7,6 +7,7 @@ from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, broken, contract
 from kubelet_conformance.contracts.facts.disk import files
 from kubelet_conformance.contracts.facts.status import END_SHOWN, record_with
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.labels import Annotation
 
 _FALLS_BACK = "FallbackToLogsOnError"
@@ -75,3 +76,6 @@ def last_words_are_those_of_the_container(m: Moment) -> Iterator[Finding]:
             )
         else:
             yield KEPT
+
+
+judges_waits(last_words_are_those_of_the_container)

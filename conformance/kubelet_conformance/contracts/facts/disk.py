@@ -12,8 +12,8 @@ from kubelet_conformance.trace.world.views import Latest
 class Files(Note):
     """The files and folders that exist on the node's disk now."""
 
-    texts: Latest[str, str] = field(default_factory=Latest[str, str])
-    """What each small file holds, by path."""
+    texts: Latest[str, str | None] = field(default_factory=Latest[str, "str | None"])
+    """What each file holds, by path; None of a large one."""
     folders: Latest[str, None] = field(default_factory=Latest[str, None])
 
     def learn(self, record: Disk) -> None:

@@ -50,7 +50,7 @@ def log_is_where_it_belongs(m: Moment, disk: Disk) -> Findings:
         return None
     if disk.op == "no log":
         return broken(f"{container.name} was started and has no log file", container.started_seq)
-    wrong = next((line for line in disk.text.splitlines() if not _LINE.fullmatch(line)), None)
+    wrong = next((line for line in (disk.text or "").splitlines() if not _LINE.fullmatch(line)), None)
     if wrong is not None:
         return broken(f"{wrong[:_SHOWN_CHARS]!r} is no line of a CRI log", container.started_seq)
     return KEPT

@@ -98,6 +98,26 @@ async def test_end_of_a_log_is_a_termination_message(node: Node) -> None:
     await job.until_phase("Failed")
 
 
+@witness("START-11", "STATUS-12")
+async def test_messages_are_cut_to_their_limits(node: Node) -> None:
+    """The last 4096 bytes of a message file count, whatever they are, and of those each container's share."""
+    text, wide = "".join(f"{number:05d}" for number in range(1000)), "\u00e4" * 3000 + "x"
+    shared = [container(f"c{number}", f"exit 1 1 message={text[:4000]}") for number in range(1, 6)]
+    shown = {
+        # The cut goes through the first letter.
+        "wide": ([container("c1", f"exit 1 1 message={wide}")], "\ufffd" + "\u00e4" * 2047 + "x"),
+        "long": ([container("c1", f"exit 1 1 message={text}")], text[-4096:]),
+        "shared": (shared, text[: 12 * 1024 // 5]),
+    }
+    wrong: list[str] = []
+    for name, (containers, message) in shown.items():
+        job = node.want(pod(*containers, name=name, restart="Never"))
+        await job.until_phase("Failed")
+        ends = [job.container_status(one["name"])["state"]["terminated"] for one in containers]
+        wrong += [f"{name}: {each['message']}" for each in ends if each.get("message") != message]
+    await node.expect("termination messages are cut to their limits", lambda: wrong, "START-11")
+
+
 @witness("START-06")
 async def test_what_is_needed_is_kept_at_the_runtime(node: Node) -> None:
     """A kubelet that never saw a pod stops it with its grace and its hook, which its containers remember."""

@@ -291,12 +291,12 @@ class Probe(_Line, frozen=True, tag="probe"):
 class Disk(_Line, frozen=True, tag="disk"):
     """A manifest folder, a volume or a log path that appeared, changed or went, as `op` says.
 
-    `text` is what a file held that was read.
+    `text` is what a file held that was read, None of a large one.
     """
 
     op: str = ""
     path: str = ""
-    text: str = ""
+    text: str | None = None
 
 
 class Http(_Line, frozen=True, tag="http"):
