@@ -457,6 +457,31 @@ async def test_node_without_disk_takes_critical_pods_only(node: Node) -> None:
         await system.until_running("c1", contract="ADMIT-03")
 
 
+_CONDITIONS = {
+    "memory_available": "MemoryPressure",
+    "nodefs_inodesFree": "DiskPressure",
+    "imagefs_available": "DiskPressure",
+    "pid_available": "PIDPressure",
+}
+_LIMITS = dict.fromkeys((each.replace("_", ".") for each in _CONDITIONS), "10%")
+
+
+@witness("ADMIT-03", "ADMIT-09", eviction_hard=_LIMITS, eviction_pressure_transition_period=15)
+async def test_refused_pod_is_told_what_the_node_lacks(node: Node) -> None:
+    """A pod that a node refuses for its condition is told which."""
+    wrong: list[str] = []
+    for signal, condition in _CONDITIONS.items():
+        web = pod(name=signal.lower().replace("_", "-"))
+        with node.pressure(**{signal: "5%"}):
+            await node.wait(25)
+            refused = node.want(web)
+            await refused.until_phase("Failed", within=20, contract="ADMIT-03")
+        message = refused.status["message"]
+        wrong += [] if f"[{condition}]" in message else [message]
+        await node.wait(40)
+    await node.expect("a pod is refused for the condition of its node", lambda: wrong, "ADMIT-03")
+
+
 @witness("WORK-34", cpu_millicores=1000)
 async def test_refused_pod_that_was_to_go_before_goes(node: Node) -> None:
     """A pod that was deleted before the kubelet saw it, and that the node refuses, goes all the same."""

@@ -193,6 +193,17 @@ async def test_next_instance_of_a_sidecar_has_to_start_too(node: Node) -> None:
     await node.wait(3)
 
 
+@witness("PROBE-01", "SIDECAR-17", kubernetes=(1, 29))
+async def test_sidecar_is_probed_again_though_it_was_seen_to_end(node: Node) -> None:
+    """The probes of a sidecar outlive its instances, in a run-once pod too."""
+    ready = exec_probe("x 0 0", periodSeconds=1)
+    job = await node.run(container("c1"), init=(sidecar("s1", readinessProbe=ready),), restart="Never")
+    with node.slow("CreateContainer", 4):
+        job.exit("s1", 1)
+        await job.until_running("s1", attempt=1)
+    await node.wait(20)
+
+
 @witness("SIDECAR-19", "SIDECAR-18", "SIDECAR-17", kubernetes=(1, 29))
 async def test_pod_stays_running_while_a_sidecar_starts_again(node: Node) -> None:
     """A sidecar that has to start again makes its pod unready, and neither Pending nor uninitialized."""

@@ -1,6 +1,7 @@
 """What a container is given: its variables and mounts, wherever they come from."""
 
-from base64 import b64encode
+import json
+from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -315,6 +316,51 @@ async def test_volumes_show_what_they_name(node: Node) -> None:
     await web.until_gone()
     paths = [f"/m/{name}" for name in _SHOWN if name not in _OF_HOST]
     await _expect(node, [f"{path} is left" for path in (*paths, "/part") if _found(node, created, path)])
+
+
+_TOKENS: Mapping[str, tuple[Json, int]] = {
+    "usual": ({"path": "usual"}, 3600),
+    "other": ({"path": "of/other", "audience": "vault", "expirationSeconds": 900}, 900),
+}
+
+
+@witness("START-15", undisturbed="it waits for what a fault lets pass unseen")
+async def test_token_says_for_whom_it_is(node: Node) -> None:
+    """A token in a volume is bound to the pod, of its account, and for the audience that it names."""
+    sources = [{"serviceAccountToken": wanted} for wanted, _ in _TOKENS.values()]
+    volumes = {"own": {"sources": sources, "defaultMode": 0o440}, "plain": {"sources": sources[:1]}}
+    mounts = [{"name": name, "mountPath": f"/m/{name}"} for name in volumes]
+    with node.fault("create serviceaccounts/token", code="500", times=1):
+        web = node.want(
+            pod(
+                container(volumeMounts=mounts),
+                serviceAccountName="robot",
+                volumes=[{"name": name, "projected": projected} for name, projected in volumes.items()],
+            )
+        )
+        await web.until_event("FailedMount", within=60, contract="EVENTS-01")
+    created = await _until_created(web)
+    given = [_found(node, created, f"/m/{name}") or {} for name in volumes]
+    modes = [{path: mode for path, (_, mode) in each.items() if path} for each in given]
+    expected = [dict.fromkeys(("usual", "of/other"), 0o440), {"usual": 0o644}]
+    wrong = [] if modes == expected else [f"files: {modes}"]
+    for name, (wanted, seconds) in _TOKENS.items():
+        claims = _claims(given[0].get(wanted["path"], ("", 0))[0])
+        bound = claims.get("kubernetes.io", {})
+        audience = claims.get("aud", [])
+        wrong += [] if claims.get("exp", 0) - claims.get("iat", 0) == seconds else [f"{name} lasts"]
+        wrong += [] if bound.get("pod") == {"name": web.name, "uid": web.uid} else [f"{name} is of {bound}"]
+        wrong += [] if bound.get("serviceaccount", {}).get("name") == "robot" else [f"{name}: account"]
+        wrong += [] if (audience == ["vault"]) is ("audience" in wanted) else [f"{name} is for {audience}"]
+    await _expect(node, wrong)
+
+
+def _claims(token: str) -> Json:
+    """What a token says, {} where it is none."""
+    _, _, rest = token.partition(".")
+    text = rest.partition(".")[0]
+    claims: Json = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)) or "{}")
+    return claims
 
 
 @witness("START-15", memory_bytes=1 << 30)

@@ -114,7 +114,7 @@ async def test_messages_are_cut_to_their_limits(node: Node) -> None:
         job = node.want(pod(*containers, name=name, restart="Never"))
         await job.until_phase("Failed")
         ends = [job.container_status(one["name"])["state"]["terminated"] for one in containers]
-        wrong += [f"{name}: {each['message']}" for each in ends if each.get("message") != message]
+        wrong += [f"{name}: {each.get('message')}" for each in ends if each.get("message") != message]
     await node.expect("termination messages are cut to their limits", lambda: wrong, "START-11")
 
 

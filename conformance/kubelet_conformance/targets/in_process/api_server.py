@@ -19,6 +19,7 @@ from kubelet_conformance.targets.controls import (
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connection, FrozenDict, Request
 from kubelet_fakes.api.errors import gone
+from kubelet_reference.api import pods
 from kubelet_reference.api.models import as_json, as_model
 from kubelet_reference.util.ports import ApiError, PodEvent, WatchEvent
 
@@ -180,6 +181,30 @@ class KubeletApi:
             return await self.connection.ask(Request(*request, **fields))
         except ApiStatusError as error:
             raise _refused(error) from None
+
+
+class KubeletTokens:
+    """Tokens of service accounts, each asked for once: the reference's port `ServiceAccountTokens`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._kept: dict[tuple[str, str, int | None], str] = {}
+
+    async def get(self, pod: Pod, audience: str, seconds: int | None) -> str:
+        """A token of the pod's account, bound to the pod."""
+        key = pods.uid(pod), audience, seconds
+        if key not in self._kept:
+            bound = {"kind": "Pod", "name": pods.name(pod), "uid": pods.uid(pod)}
+            spec = {"audiences": [audience] if audience else [], "expirationSeconds": seconds}
+            body = {"spec": {**spec, "boundObjectRef": bound}}
+            account = pods.spec(pod).serviceAccountName or "default"
+            names = (pods.namespace(pod), account, "token")
+            try:
+                made = await self._connection.ask(Request("create", "serviceaccounts", *names, body))
+            except ApiStatusError as error:
+                raise _refused(error) from None
+            self._kept[key] = made["status"]["token"]
+        return self._kept[key]
 
 
 def _refused(error: ApiStatusError) -> ApiError:

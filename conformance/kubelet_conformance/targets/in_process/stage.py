@@ -22,6 +22,7 @@ from kubelet_conformance.targets.controls import (
 )
 from kubelet_conformance.targets.in_process.api_server import (
     KubeletApi,
+    KubeletTokens,
     RecordedApi,
     RecordedEvents,
     node_object,
@@ -209,6 +210,7 @@ class _Life:
             runtime=cast("RuntimeService", tap),
             images=cast("ImageService", tap),
             api=api,
+            tokens=KubeletTokens(api.connection),
             events=RecordedEvents(self.recorder),
             disk=self._disk,
             url=self._url,
