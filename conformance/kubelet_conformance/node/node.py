@@ -10,7 +10,8 @@ from kubelet_conformance.node.manifests import Json, pod
 from kubelet_conformance.node.observations import SeenEvent
 from kubelet_conformance.node.observer import LONG, Observer
 from kubelet_conformance.node.pod_handle import PodHandle
-from kubelet_conformance.targets.controls import ActiveFault, Effect, Fault, Target
+from kubelet_conformance.targets.controls import SHUTDOWN_GOES_ON, ActiveFault, Effect, Fault, Target
+from kubelet_conformance.trace.format.recorder import Item
 
 HEALTH = "healthz/syncloop"
 """What a record of the kubelet's health is called: 1 where it answers 200, else 0."""
@@ -244,6 +245,11 @@ class Node(Observer):
     def shut_down(self) -> None:
         """Announce the shutdown of the machine, which then never comes."""
         self.target.machine.shut_down()
+
+    def goes_down(self) -> bool:
+        """Whether nothing holds up the shutdown that was announced."""
+        seen = (each for each in self.target.recorder.records if isinstance(each, Item))
+        return any(each.fields.get("what") == SHUTDOWN_GOES_ON for each in seen)
 
     async def restart_kubelet(self, *, down: float = 1.0) -> None:
         """Kill the kubelet, leave it down for `down` seconds, and start it again."""

@@ -24,6 +24,8 @@ ObjectKind = Literal["ConfigMap", "Secret", "Node", "RuntimeClass"]
 """The kinds of objects besides pods that a scenario can put into the API server."""
 OF_THE_CLUSTER: frozenset[ObjectKind] = frozenset({"Node", "RuntimeClass"})
 """Of these, the ones that are in no namespace."""
+SHUTDOWN_GOES_ON = "nothing holds the shutdown up"
+"""What a record says when the kubelet lets the machine go down."""
 PLUGIN_USE = "plugin.prepare"
 """Stands beside the controls that a scenario uses where its pods need a plugin of dynamic resources."""
 THEN_USE = "kubelet.then"

@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, NewPod, new_pod, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, runs_containers
 from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING, STATUS_BATCH
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.termination.grace import STOP
@@ -303,6 +304,9 @@ def next_group_does_not_wait(m: Moment) -> Findings:
         whole_node=True,
         text=f"the pods from priority {turn.priority} on are ended",
     )
+
+
+judges_waits(next_group_does_not_wait)
 
 
 @next_group_does_not_wait.clause("volumes", on=STOP)

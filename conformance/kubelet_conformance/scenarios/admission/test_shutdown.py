@@ -71,6 +71,19 @@ async def test_machine_goes_when_all_is_told(node: Node) -> None:
     await node.wait(5)
 
 
+@witness("SHUT-03", shutdown_grace_period=60)
+async def test_shutdown_goes_on_when_all_is_told(node: Node) -> None:
+    """The kubelet lets the machine go down when it is known how its pods ended, and not before."""
+    web = await node.run(container(command="run stopdelay=2"))
+    with node.fault("patch pods/status"):
+        node.shut_down()
+        await web.until_called("StopPodSandbox", done=True)
+        await node.wait(5)
+        early = ["it was let go"] if node.goes_down() else []
+    await node.until(node.goes_down, "the machine may go down", within=25, contract="SHUT-03")
+    await node.expect("the machine waits for the status of its pod", lambda: early, "SHUT-03")
+
+
 @witness("SHUT-04")
 async def test_shutdown_is_not_graceful_unless_asked_for(node: Node) -> None:
     """A kubelet whose shutdown grace period is zero ignores a shutdown."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from kubelet_conformance.targets.controls import ActiveFault, InjectedFault, MachineControl
+from kubelet_conformance.targets.controls import SHUTDOWN_GOES_ON, ActiveFault, InjectedFault, MachineControl
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.api.quantities import whole
@@ -112,7 +112,7 @@ class Machine(MachineControl):
 
     def release(self) -> None:
         """The kubelet holds the shutdown up no longer."""
-        self._recorder.record("fault", what="nothing holds the shutdown up")
+        self._recorder.record("fault", what=SHUTDOWN_GOES_ON)
 
     def _amount(self, signal: str, text: str) -> Amount:
         capacity = self._memory_bytes if signal.startswith(_MEMORY) else _CAPACITY
