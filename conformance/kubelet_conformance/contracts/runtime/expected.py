@@ -19,9 +19,14 @@ def as_expected(_: Moment, expect: Expect) -> Findings:
     return KEPT if expect.met else broken(f"it is not so that {expect.awaited}")
 
 
+def _as_awaited(_: Moment, expect: Expect) -> Findings:
+    """What a scenario waits for in the name of this contract comes."""
+    return KEPT if expect.met else broken(f"it did not come: {expect.awaited}")
+
+
 def judges_waits(rule: Contract) -> None:
     """Add the clause "awaited" to a contract of kubelets: what a scenario waits for in its name comes."""
-    rule.clause("awaited", on=expects(rule.id))(as_expected)
+    rule.clause("awaited", on=expects(rule.id))(_as_awaited)
 
 
 def judges_expectations(rule: Contract) -> None:
