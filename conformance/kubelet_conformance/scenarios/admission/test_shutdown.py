@@ -71,7 +71,7 @@ async def test_machine_goes_when_all_is_told(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("SHUT-03", shutdown_grace_period=60)
+@witness("SHUT-03", shutdown_grace_period=60, undisturbed="it waits for what a fault lets pass unseen")
 async def test_shutdown_goes_on_when_all_is_told(node: Node) -> None:
     """The kubelet lets the machine go down when it is known how its pods ended, and not before."""
     web = await node.run(container(command="run stopdelay=2"))

@@ -300,7 +300,9 @@ async def test_addresses_of_both_families(node: Node) -> None:
         await node.wait(5)
 
 
-@witness("SANDBOX-22", "HOOK-08", "PROBE-20", "START-10")
+@witness(
+    "SANDBOX-22", "HOOK-08", "PROBE-20", "START-10", undisturbed="it waits for what a fault lets pass unseen"
+)
 async def test_first_address_is_the_one_that_is_asked(node: Node) -> None:
     """Of several addresses the first is what variables, hooks and probes mean by the pod's."""
     fields = {"IP": "status.podIP", "IPS": "status.podIPs"}
