@@ -20,7 +20,7 @@ _NAME = re.compile(rf"{_PREFIX}\w{{8}}")
 _YOUNG_NS = 60 * 10**9
 """A folder that is not so old may be about to be locked."""
 _MOUNTS = Path("/proc/self/mountinfo")
-_SOCKET_BYTES_MAX = 107
+SOCKET_BYTES_MAX = 107
 """What fits into the path of a unix socket on Linux."""
 _LONGEST_SOCKET = f"/{_PREFIX}12345678/kubelet/pod-resources/kubelet.sock"
 """Which a kubelet makes below its root folder."""
@@ -30,7 +30,7 @@ _SHORT_PLACE = "/tmp"  # noqa: S108 - folders there have names that cannot be gu
 def place_for_sockets() -> str:
     """The usual place of temporary folders, or a shorter one where paths of sockets would be too long."""
     usual = tempfile.gettempdir()
-    return usual if len(os.fsencode(usual + _LONGEST_SOCKET)) <= _SOCKET_BYTES_MAX else _SHORT_PLACE
+    return usual if len(os.fsencode(usual + _LONGEST_SOCKET)) <= SOCKET_BYTES_MAX else _SHORT_PLACE
 
 
 class TemporaryFolder(TemporaryDirectory[str]):

@@ -8,10 +8,9 @@ import stat
 from collections.abc import Generator
 from pathlib import Path
 
+from kubelet_conformance.run_record.temporary_folder import SOCKET_BYTES_MAX
 from kubelet_conformance.trace.format.errors import BadInputError
 
-_PATH_BYTES_MAX = 107
-"""What fits into an address of a unix socket on Linux."""
 _ADDRESS = re.compile(r"(?:unix:)?(?:/|///+)([^/].*)", re.DOTALL)
 _OWNER_ONLY_FOLDER = 0o700
 _OTHERS_MAY_WRITE = 0o022
@@ -37,8 +36,8 @@ def socket_path(address: str) -> Path:
         )
     path = f"/{found[1]}"
     length = len(os.fsencode(path))
-    if length > _PATH_BYTES_MAX:
-        raise AddressError(f"{address}: the path has {length} bytes, at most {_PATH_BYTES_MAX}: shorten it")
+    if length > SOCKET_BYTES_MAX:
+        raise AddressError(f"{address}: the path has {length} bytes, at most {SOCKET_BYTES_MAX}: shorten it")
     return Path(path)
 
 

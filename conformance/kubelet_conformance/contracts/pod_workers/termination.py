@@ -12,6 +12,7 @@ from kubelet_conformance.contract.patterns import call, deleted, exited, kubelet
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import end_is_read
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
+from kubelet_conformance.contracts.facts.status import terminal_phase_sent
 from kubelet_conformance.contracts.facts.timing import (
     CALL_TIMEOUT,
     FILE_POLL,
@@ -258,8 +259,7 @@ def _first_phases_are_remembered(m: Moment) -> None:
     for pod in m.world.pods.values() if m.pod is None else (m.pod,):
         seen = pod.note(_FirstSeen)
         if m.pod is None or seen.ended is None:
-            sent = pod.manifest.status if pod.manifest else None
-            seen.ended = sent is not None and sent.terminal
+            seen.ended = bool(terminal_phase_sent(pod))
 
 
 @contract("WORK-29", on=_MAKING, needs=(CRI, PODS), versions=ByVersion({">=1.22": True}), clause="nothing")

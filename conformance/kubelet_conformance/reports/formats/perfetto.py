@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.timeline.lives import turn_of
+from kubelet_conformance.reports.timeline.lives import run_change
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.run_record.record import Record as RunRecord
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
@@ -85,15 +85,15 @@ class _Tracks:
             }
 
     def _life(self, moment: Moment) -> Iterator[_Event]:
-        turn = turn_of(moment)
-        if turn is None:
+        change = run_change(moment)
+        if change is None:
             return
-        if turn.id in self.lives:
-            name, t = self.lives.pop(turn.id)
+        if change.id in self.lives:
+            name, t = self.lives.pop(change.id)
             yield self._slice(self._track(name, 0), "ran", t, moment.t - t, {})
-        if turn.attempt is not None:
-            name = _name(moment) if moment.container is not None else _sandbox(moment, turn.attempt)
-            self.lives[turn.id] = f"{name} life", moment.t
+        if change.attempt is not None:
+            name = _name(moment) if moment.container is not None else _sandbox(moment, change.attempt)
+            self.lives[change.id] = f"{name} life", moment.t
 
     def _event(self, moment: Moment) -> Iterator[_Event]:
         record = moment.record

@@ -1,4 +1,4 @@
-"""When sandboxes and containers last, as the records of a trace tell."""
+"""When sandboxes and containers run, as the records of a trace show."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,25 +11,25 @@ from kubelet_conformance.trace.world.moment import Moment
 _ENDING = frozenset({"StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox"})
 
 
-class Turn(NamedTuple):
-    """A sandbox or a container, by its id, begins to last or ends."""
+class RunChange(NamedTuple):
+    """A sandbox or a container, by its id, runs from now on, or no longer."""
 
     id: str
     attempt: int | None
-    """Its attempt where it begins; None where it ends."""
+    """Its attempt where it runs from now on; None where it does no longer."""
 
 
-def turn_of(moment: Moment) -> Turn | None:
-    """What begins or ends with this record, if anything does."""
+def run_change(moment: Moment) -> RunChange | None:
+    """What runs from this record on, or no longer, if anything does."""
     record, subject = moment.record, moment.container or moment.sandbox
     rpc = record.call.rpc if isinstance(record, Reply) and record.error is None else ""
     if rpc == "RunPodSandbox":
         attempt = moment.request(RunPodSandboxRequest).config.metadata.attempt
-        return Turn(moment.response(RunPodSandboxReply).pod_sandbox_id, attempt)
+        return RunChange(moment.response(RunPodSandboxReply).pod_sandbox_id, attempt)
     if rpc == "StartContainer" and subject is not None:
-        return Turn(subject.id, subject.attempt)
+        return RunChange(subject.id, subject.attempt)
     ends = rpc in _ENDING or moment.exit is not None or isinstance(record, RuntimeEvent)
-    return Turn(subject.id, None) if ends and subject is not None else None
+    return RunChange(subject.id, None) if ends and subject is not None else None
 
 
 @dataclass(slots=True)

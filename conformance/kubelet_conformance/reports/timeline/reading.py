@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.timeline.lanes import Lanes
-from kubelet_conformance.reports.timeline.lives import Lives, turn_of
+from kubelet_conformance.reports.timeline.lives import Lives, run_change
 from kubelet_conformance.reports.timeline.model import Finding, Item, LaneKind, Quiet, Timeline, What
 from kubelet_conformance.reports.trace_text.expectations import offending
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
@@ -248,13 +248,13 @@ class Reading:
     def _lasts(self, moment: Moment, record: Record) -> None:
         """Begin and end the spans of attempts and faults."""
         where = record.t, record.seq
-        turn = turn_of(moment)
+        change = run_change(moment)
         if isinstance(record, Fault):
             self._fault(record, where)
-        elif turn is not None and turn.attempt is None:
-            self._lives.end(turn.id, where)
-        elif turn is not None:
-            self._lives.begin(turn.id, self._lanes.of(moment), f"#{turn.attempt}", where)
+        elif change is not None and change.attempt is None:
+            self._lives.end(change.id, where)
+        elif change is not None:
+            self._lives.begin(change.id, self._lanes.of(moment), f"#{change.attempt}", where)
 
     def _fault(self, fault: Fault, where: tuple[float, int]) -> None:
         if fault.is_healed:

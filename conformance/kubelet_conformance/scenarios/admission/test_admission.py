@@ -468,7 +468,7 @@ _LIMITS = dict.fromkeys((each.replace("_", ".") for each in _CONDITIONS), "10%")
 
 @witness("ADMIT-03", "ADMIT-09", eviction_hard=_LIMITS, eviction_pressure_transition_period=15)
 async def test_refused_pod_is_told_what_the_node_lacks(node: Node) -> None:
-    """A pod that a node refuses for its condition is told which."""
+    """The status of a pod that a node refuses for its condition names that condition."""
     wrong: list[str] = []
     for signal, condition in _CONDITIONS.items():
         web = pod(name=signal.lower().replace("_", "-"))

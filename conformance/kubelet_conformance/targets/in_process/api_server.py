@@ -21,6 +21,7 @@ from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connectio
 from kubelet_fakes.api.errors import gone
 from kubelet_reference.api import pods
 from kubelet_reference.api.models import as_json, as_model
+from kubelet_reference.server.api_client.tokens import service_account, token_request
 from kubelet_reference.util.ports import ApiError, PodEvent, WatchEvent
 
 Json = dict[str, Any]
@@ -194,11 +195,8 @@ class KubeletTokens:
         """A token of the pod's account, bound to the pod."""
         key = pods.uid(pod), audience, seconds
         if key not in self._kept:
-            bound = {"kind": "Pod", "name": pods.name(pod), "uid": pods.uid(pod)}
-            spec = {"audiences": [audience] if audience else [], "expirationSeconds": seconds}
-            body = {"spec": {**spec, "boundObjectRef": bound}}
-            account = pods.spec(pod).serviceAccountName or "default"
-            names = (pods.namespace(pod), account, "token")
+            names = (pods.namespace(pod), service_account(pod), "token")
+            body = token_request(pod, audience, seconds)
             try:
                 made = await self._connection.ask(Request("create", "serviceaccounts", *names, body))
             except ApiStatusError as error:

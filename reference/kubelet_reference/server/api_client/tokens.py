@@ -8,7 +8,7 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.server.api_client.client import ApiClient
-from kubelet_reference.server.api_client.json_fields import part, text
+from kubelet_reference.server.api_client.json_fields import Json, part, text
 from kubelet_reference.util.ports import ApiError, Clock, Random
 
 _DEFAULT_SECONDS = 3600
@@ -28,6 +28,22 @@ class _Token:
     text: str
     renew_at: float
     expires_at: float
+
+
+def service_account(pod: Pod) -> str:
+    """The service account of a pod, by name."""
+    return pods.spec(pod).serviceAccountName or "default"
+
+
+def token_request(pod: Pod, audience: str, seconds: int | None) -> Json:
+    """The request for a token of a pod's account, bound to the pod; for an hour where nothing is asked."""
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": pods.name(pod), "uid": pods.uid(pod)}
+    spec = {
+        "audiences": [audience] if audience else [],
+        "expirationSeconds": seconds or _DEFAULT_SECONDS,
+        "boundObjectRef": bound,
+    }
+    return {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": spec}
 
 
 class TokenRequests:
@@ -57,16 +73,9 @@ class TokenRequests:
         return found.text
 
     async def _request(self, pod: Pod, audience: str, seconds: int, now: float) -> _Token:
-        account = pods.spec(pod).serviceAccountName or "default"
+        account = service_account(pod)
         path = f"/api/v1/namespaces/{pods.namespace(pod)}/serviceaccounts/{account}/token"
-        bound = {"kind": "Pod", "apiVersion": "v1", "name": pods.name(pod), "uid": pods.uid(pod)}
-        spec = {
-            "audiences": [audience] if audience else [],
-            "expirationSeconds": seconds,
-            "boundObjectRef": bound,
-        }
-        body = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": spec}
-        status = part(await self._client.create(path, body), "status")
+        status = part(await self._client.create(path, token_request(pod, audience, seconds)), "status")
         token = text(status, "token")
         if not token:
             raise ApiError(0, "BadReply", f"the token request of service account {account} gave no token")
