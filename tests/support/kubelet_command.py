@@ -193,7 +193,7 @@ class KubeletCommand:
         return await self.until_pods(
             lambda found: (
                 {pod["metadata"]["name"] for pod in found} == {f"{name}-node-1" for name in names}
-                and all(pod["status"].get("phase") == "Running" for pod in found)
+                and all(pod.get("status", {}).get("phase") == "Running" for pod in found)
             )
         )
 
