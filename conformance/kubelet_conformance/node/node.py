@@ -237,8 +237,10 @@ class Node(Observer):
         return values
 
     async def ask_health(self) -> bool:
-        """Ask the kubelet for the health of its loop, and put the answer on the record."""
+        """Ask the kubelet for the health of its loop, and put the answer on the record, if there is one."""
         healthy = await self.kubelet.healthy()
+        if not self.kubelet.running:
+            return False
         self.target.recorder.record("metrics", values={HEALTH: float(healthy)})
         return healthy
 

@@ -35,9 +35,10 @@ async def not_settled(
     Static pods have `mirrors` unless there is no API server.
 
     A container may run twice where its `late_call` made or started it long after the kubelet had given up on
-    it: only the newest instance is looked after (kuberuntime_manager.go computePodActions). A sandbox that
-    comes late may come after the end of its pod, and then stays until the pod is deleted: a worker that has
-    finished takes nothing up (pod_workers.go UpdatePod).
+    it: only the newest instance is looked after (kuberuntime_manager.go computePodActions), and the next one
+    cannot be made where its number is in use. A sandbox that comes late may come after the end of its pod,
+    and then stays until the pod is deleted: a worker that has finished takes nothing up (pod_workers.go
+    UpdatePod).
     """
     doubles = late_call in {"CreateContainer", "StartContainer"}
     if not node.kubelet.running:
@@ -49,7 +50,8 @@ async def not_settled(
 
     def settled() -> bool:
         found = [*convergence.found(starting=True), *_twice(node, doubles=doubles)]
-        left[:] = [each for each in found if each not in excused]
+        unseen = set(_unseen(node)) if doubles else ()
+        left[:] = [each for each in found if each not in excused and each not in unseen]
         return not left
 
     await node.reaches(settled, min(SETTLE_SECONDS, node.target.wait_seconds_max))
@@ -82,6 +84,13 @@ def _desired(node: Node) -> Iterator[_Desired]:
             node.static(name, namespace, source) if static else PodHandle(node, namespace, name, source, uid)
         )
         yield _Desired(name, {**manifest, "spec": spec}, static, there, handle)
+
+
+def _unseen(node: Node) -> Iterator[str]:
+    """How what runs behind a later record of its name is shown."""
+    for each in node.runtime.containers():
+        if each.state == "RUNNING":
+            yield f"{each.name} of {each.sandbox.pod_name} is waiting CreateContainerError"
 
 
 def _twice(node: Node, *, doubles: bool) -> Iterator[str]:

@@ -21,14 +21,16 @@ from kubelet_conformance.trace.world.missed_updates import is_missed
 _ON = since("1.29")
 
 
-def _possible_waits(pod: Pod, sidecar: Container, t: float) -> list[float]:
+def _possible_waits(m: Moment, pod: Pod, sidecar: Container) -> list[float]:
     """How long a sidecar may have waited: since one of the app containers was asked to stop, while it ran.
 
-    Which of these began the kill of the pod cannot be seen where a sync was still at work on one of them.
+    Which of these began the kill of the pod cannot be seen where a sync was still at work on one of them. A
+    kubelet that was restarted meanwhile begins the kill anew.
     """
-    since_t, began = pod.termination.t if pod.termination else t, sidecar.started_seq or 0
+    since_t = pod.termination.t if pod.termination else m.t
+    began = max(sidecar.started_seq or 0, m.node.started_seq)
     steps = [step for one in pod.of_kind("app") for step in _kill_steps(one, since_t, began)]
-    return [t - step for step in steps] or [t - _kill_began(pod, t, began)]
+    return [m.t - step for step in steps] or [m.t - _kill_began(pod, m.t, began)]
 
 
 def _goes(pod: Pod) -> bool:
@@ -254,7 +256,7 @@ def waiting_uses_up_the_grace(m: Moment, pod: Pod, container: Container) -> Find
         return None
     if any(kills.may_be_killed_alone(m, one, container) for one in pod.every_container()):
         return None
-    waits = _possible_waits(pod, container, m.t)
+    waits = _possible_waits(m, pod, container)
     timeout = m.request(StopContainerRequest).timeout
     asked = {_grace(pod), *pod.note(_Asked).graces}
     if pod.spec is not None and is_missed(m.node, pod):

@@ -303,7 +303,7 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     if pod.status is not None and pod.status.terminal and status.phase == pod.status.phase:
         generated |= {status.phase}  # A pod that has ended stays so, whatever its records say by now.
     allowed = generated
-    if "Succeeded" in generated or "Failed" in generated:
+    if "Succeeded" in generated or "Failed" in generated or _ends_unwritten(m, pod):
         allowed |= _held(pod, m)
     if pod.status is not None and _shows_probe_results(m, pod, pod.status, status):
         allowed |= {pod.status.phase}
@@ -336,6 +336,11 @@ def _is_past_its_deadline(m: Moment, pod: Pod, status: PodStatus) -> bool:
         return False
     begun, origin = seconds(status.start_time), epoch_seconds(m.header.started or "")
     return begun is None or origin is None or begun - origin + spec.active_deadline_seconds <= m.t
+
+
+def _ends_unwritten(m: Moment, pod: Pod) -> bool:
+    """The kubelet itself ends the pod, and a status that it wrote before may not have been stored."""
+    return disruption_of(pod) is not None and kubelet_view(m).api_was_faulty(pod.status_t or 0.0)
 
 
 def _held(pod: Pod, m: Moment) -> set[str]:

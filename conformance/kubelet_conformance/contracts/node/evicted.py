@@ -1,5 +1,6 @@
 """EVICT: what happens to a pod after the kubelet evicted it, preempted it or shut it down."""
 
+import math
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Finding, Moment, Note, Pod, PodStatus
@@ -37,14 +38,21 @@ def _was_evicted(m: Moment) -> Pod | None:
     return pod
 
 
-_REFUSED_UNDER_PRESSURE = "The node had condition: "
-"""A kubelet that starts under pressure refuses the pod, which is no eviction (eviction_manager.go Admit)."""
-
-
 def _disruption_of(pod: Pod) -> Disruption | None:
-    """Why the kubelet has killed the pod, and has not refused it at its own start."""
+    """Why the kubelet has killed the pod, and has not refused it at its own start.
+
+    A later kill does not change the end of a pod that is being stopped since it was refused.
+    """
     found = disruption_of(pod)
-    return None if found is None or found.message.startswith(_REFUSED_UNDER_PRESSURE) else found
+    if found is None or found.is_refusal:
+        return None
+    was_refused = found.before is not None and found.before.is_refusal
+    return None if was_refused and _stopped_before(pod, found) else found
+
+
+def _stopped_before(pod: Pod, kill: Disruption) -> bool:
+    """Nothing of the pod was asked to stop by this kill: an earlier one was in progress."""
+    return max((stop.call.t for c in pod.every_container() for stop in c.stops), default=-math.inf) < kill.t
 
 
 _KILLS = event("Evicted", "Preempting")
@@ -201,8 +209,7 @@ def last_kill_decides(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     if pod.termination is not None or not pod.born:
         return None
     # A kill that was in progress does not follow the later one.
-    tried = [stop.call.t for c in pod.every_container() for stop in c.stops]
-    if not tried or max(tried) < last.t:
+    if _stopped_before(pod, last):
         return None
     if status.reason != last.reason:
         return broken(f"expected reason {last.reason}, got {status.reason}", last.before.seq, last.seq)

@@ -16,7 +16,7 @@ from kubelet_conformance.contracts.tables.stop import whole_graces
 from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.records import Event, Expect, Fault
-from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_of
+from kubelet_conformance.trace.world.disruption import disruption_of, is_refusal, shutdown_of
 
 EVICTION_PASS = 10.0
 """How often the kubelet checks whether a pod must be evicted (kubelet.go)."""
@@ -24,8 +24,10 @@ _GRACE = ByVersion({"1.22..1.30": "as the pod has it", ">=1.31": "short"})
 """The grace of a hard eviction: up to 1.30, 0 seconds were taken for an unset value."""
 
 
-EVICTED: Pattern = event("Evicted").where(lambda m: m.pod is not None and bool(m.pod.sandboxes))
-"""An eviction; a pod that was never started was refused."""
+_GOES = event("Evicted").where(lambda m: m.pod is not None and bool(m.pod.sandboxes))
+"""An eviction, or a refusal by a kubelet that starts; a pod that was never started was refused."""
+EVICTED: Pattern = _GOES.where(lambda m: isinstance(m.record, Event) and not is_refusal(m.record))
+"""An eviction."""
 
 
 def _is_above_its_limits(m: Moment, pod: Pod) -> bool:
@@ -77,7 +79,7 @@ def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
     if not m.world.has_every_pod or not any(_may_go(pod) for pod in m.world.pods.values()):
         return None
     return answered(
-        by=EVICTED,
+        by=_GOES,
         within=EVICTION_PASS + REACTION,
         unless=FAULT,
         whole_node=True,
@@ -143,7 +145,7 @@ def evicted_pod_has_its_grace(m: Moment, pod: Pod, container: Container) -> Find
     maximum, from 1.31 on no more than its own grace. A negative maximum leaves it its own.
     """
     disruption = disruption_of(pod)
-    if disruption is None or disruption.reason != "Evicted":
+    if disruption is None or disruption.reason != "Evicted" or disruption.is_refusal:
         return None
     if disruption.before is not None or wait_before_stop(m).turns or has_pre_stop(container):
         return None
@@ -176,7 +178,7 @@ def pod_above_its_limits_goes(m: Moment) -> Findings:
     if pod is None or not m.node.kubelet_up or not _may_go(pod) or not _is_above_its_limits(m, pod):
         return None
     return answered(
-        by=EVICTED.where(of(pod)),
+        by=_GOES.where(of(pod)),
         within=EVICTION_PASS + REACTION,
         unless=TERMINATION_ASKED.where(of(pod)),
         whole_node=True,

@@ -94,7 +94,9 @@ def silent_loop_is_not_healthy(m: Moment) -> Findings:
     """The loop is reported unhealthy when it has stood still for more than 5 minutes, and healthy before."""
     if not isinstance(m.record, Metrics) or _HEALTH not in m.record.values or m.node.started_t is None:
         return None
-    healthy, down = bool(m.record.values[_HEALTH]), kubelet_view(m).down_since(m.t)
+    healthy, view = bool(m.record.values[_HEALTH]), kubelet_view(m)
+    # A loop that has not begun in this kubelet's life does not stand still (kubelet.go LatestLoopEntryTime).
+    down = view.down_since(m.t) if view.good_t is not None else None
     silent = 0.0 if down is None else m.t - down
     if silent > _SILENT_MOST + _SLACK:
         return broken(f"the loop stands still for {silent:g} s, and is reported healthy") if healthy else KEPT

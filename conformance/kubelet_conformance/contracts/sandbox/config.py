@@ -24,7 +24,8 @@ LOGS = ByVersion({"<=1.31": "/var/log/pods/", ">=1.32": ""})
 
 def never_updated(pod: Pod) -> bool:
     """No sync can hold another manifest than the one that is known."""
-    return pod.manifest is not None and pod.changed_t == pod.set_t and pod.spec_changed_t is None
+    is_first = pod.changed_t == pod.set_t and pod.changed_seq == pod.set_seq
+    return pod.manifest is not None and is_first and pod.spec_changed_t is None
 
 
 def _identity(meta: bodies.PodSandboxMetadata) -> dict[str, str]:

@@ -12,7 +12,7 @@ from kubelet_conformance.contract.patterns import deleted, done, failed, happene
 from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import may_have_started, sidecars, starts_are_reported
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, to_run
-from kubelet_conformance.contracts.facts.sandbox import why_replaced
+from kubelet_conformance.contracts.facts.sandbox import is_ready, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import is_forgotten
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PullImageRequest
@@ -341,7 +341,7 @@ def sandbox_is_gone_in_the_end(m: Moment, pod: Pod) -> Findings:
     said = pod.status.condition(statuses.READY_TO_START) if pod.status is not None else None
     if pod.status is None or said is None or not pod.status.terminal or pod.status.reason:
         return None
-    if any(s.state == "ready" for s in pod.sandboxes):
+    if any(is_ready(sandbox) for sandbox in pod.sandboxes):
         return None
     is_so = said.status == "True"
     return broken(f"{statuses.READY_TO_START} is True to the end", pod.status_seq) if is_so else KEPT

@@ -18,6 +18,7 @@ from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, 
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.format.records import ApiWrite, Status
+from kubelet_conformance.trace.world.disruption import disruption_of
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.runtime_reports import reported_sandbox
 
@@ -101,7 +102,16 @@ def start_time_never_changes(m: Moment, pod: Pod, status: PodStatus) -> Findings
 
 def _is_unknown(m: Moment, pod: Pod) -> bool:
     """The kubelet may not know the pod's latest status."""
-    return status_may_be_forgotten(m, pod) or is_forgotten(m, pod)
+    return status_may_be_forgotten(m, pod) or is_forgotten(m, pod) or _was_refused(m, pod)
+
+
+def _was_refused(m: Moment, pod: Pod) -> bool:
+    """A kubelet that was started since the latest status has refused the pod.
+
+    That gives it a status without conditions, which may be lost.
+    """
+    last = disruption_of(pod)
+    return last is not None and last.is_refusal and pod.status_seq < m.node.started_seq < last.seq
 
 
 @contract("STATUS-09", on=AGAIN, needs=(STATUS,))

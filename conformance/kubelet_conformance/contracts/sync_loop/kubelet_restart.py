@@ -177,7 +177,7 @@ def policy_decides_on_what_exited_meanwhile(m: Moment, pod: Pod) -> Findings:
     if newest is None or newest.kind != "app" or not _died_while_down(newest, m.node):
         return None
     end, sandbox = newest.exit, newest.sandbox
-    if end is None or end.code is None or sandbox is not pod.sandbox:
+    if end is None or end.code is None or sandbox is not pod.sandbox or newest.state == "removed":
         return None
     if pods.will_not_run_again(pod, newest.name, end.code):
         text = f"container {newest.name} exited with {end.code}; {pod.restart_policy} does not restart it"
@@ -268,7 +268,9 @@ def address_and_start_time_live_on(m: Moment, pod: Pod, status: PodStatus) -> Fi
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
     # A stopped sandbox has no address, and only the runtime is asked for it.
     is_reported = pod.sandbox.state == "ready"
-    address = pod.sandbox.ip or before.pod_ip  # The status before may be about another sandbox.
+    # The status before may be about another sandbox.
+    is_its_own = pod.sandbox.run is None or pod.status_seq > pod.sandbox.run.seq
+    address = pod.sandbox.ip or (before.pod_ip if is_its_own else "")
     if is_reported and before.pod_ip and before.pod_ip == address != status.pod_ip:
         return broken(f"podIP was {before.pod_ip}, is {status.pod_ip or 'gone'}", pod.status_seq)
     return KEPT

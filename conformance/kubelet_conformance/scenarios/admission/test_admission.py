@@ -502,7 +502,7 @@ _TOLERATED: Sequence[tuple[bool, dict[str, str]]] = (
 )
 
 
-@witness("ADMIT-03")
+@witness("ADMIT-03", undisturbed="another kubelet does not know of the pressure that was")
 async def test_toleration_has_to_be_of_the_taint(node: Node) -> None:
     """A pod that asks for no memory is taken under memory pressure if it tolerates just that."""
     with node.pressure(memory_available="50Mi"):

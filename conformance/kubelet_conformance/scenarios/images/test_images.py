@@ -103,7 +103,7 @@ async def test_image_has_to_be_there_at_last(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("IMAGE-24", "START-02")
+@witness("IMAGE-24", "START-02", undisturbed="a fault of its own comes at a call that it counts")
 async def test_image_has_to_be_seen_twice(node: Node) -> None:
     """A container is not made while its image, which was there, cannot be looked at for its user."""
     node.runtime.publish_image("registry/app:1")
@@ -441,7 +441,7 @@ async def test_image_of_root_is_refused(node: Node) -> None:
     await web.until_running("c3", contract="START-02")
 
 
-@witness("IMAGE-22")
+@witness("IMAGE-22", undisturbed="it looks at a moment that a fault puts off")
 async def test_why_root_is_refused(node: Node) -> None:
     """A container that must not run as root, and would or might, waits with the reason."""
     node.runtime.add_image("registry/root:1", user="0")

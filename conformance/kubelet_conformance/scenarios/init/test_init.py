@@ -140,7 +140,7 @@ async def test_new_image_of_a_completed_init(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("INIT-18", "START-04")
+@witness("INIT-18", "START-04", undisturbed="it waits for what a fault lets pass unseen")
 async def test_init_that_could_not_be_started_is_made_again(node: Node) -> None:
     """An init container that was made and could not be started is made again before any later one."""
     inits = (container("i1", "exit 0 1"), container("i2", "exit 0 1"))

@@ -112,7 +112,7 @@ async def test_runtime_class_that_was_removed(node: Node) -> None:
     await node.expect("it has no other sandbox", lambda: again, "SANDBOX-16")
 
 
-@witness("SANDBOX-16")
+@witness("SANDBOX-16", undisturbed="another kubelet starts nothing without the API server")
 async def test_runtime_class_outlasts_an_outage(node: Node) -> None:
     """While the API server is away a pod is run by the handler that its class was last seen to have."""
     node.api.put("RuntimeClass", runtime_class("strong", "runc"))

@@ -213,7 +213,7 @@ async def test_failed_hook_is_what_a_container_waits_for(node: Node) -> None:
     await web.until_waiting("c1", "PostStartHookError")
 
 
-@witness("HOOK-08", "START-02")
+@witness("HOOK-08", "START-02", undisturbed="a hook that could not be sent has failed")
 async def test_http_hook_of_a_manifest(node: Node) -> None:
     """A hook of a static pod that names no scheme is sent in plain HTTP."""
     node.runtime.answer_http("/begun", 200)

@@ -35,6 +35,8 @@ REFUSALS = frozenset(
     }
 )
 """Reasons with which a pod is refused at admission (lifecycle/predicate.go and its other handlers)."""
+_REFUSED_UNDER_PRESSURE = "The node had condition: "
+"""A kubelet that starts under pressure refuses pods as Evicted: that is no eviction (eviction_manager.go)."""
 SHUTDOWN = "the node shuts down"
 """The fault text that says that the machine is about to shut down."""
 
@@ -51,6 +53,17 @@ class Disruption(msgspec.Struct, frozen=True):
     message: str = ""
     before: Disruption | None = None
     """The one before it."""
+
+    @property
+    def is_refusal(self) -> bool:
+        """The kubelet has refused the pod at its own start."""
+        return is_refusal(self)
+
+
+def is_refusal(event: Event | Disruption) -> bool:
+    """A pod is refused, and not killed for a reason that came up later."""
+    under_pressure = event.message.startswith(_REFUSED_UNDER_PRESSURE)
+    return event.reason in REFUSALS and (event.reason != "Evicted" or under_pressure)
 
 
 class _Disruptions:

@@ -293,7 +293,7 @@ def _pod_set(moment: Moment) -> None:
     if pod.manifest is not None and pod.manifest.spec != manifest.spec:
         pod.spec_changed_t, pod.spec_changed_seq = moment.t, moment.seq
     pod.take(record.source, manifest)
-    pod.wanted, pod.changed_t = True, moment.t
+    pod.wanted, pod.changed_t, pod.changed_seq = True, moment.t, moment.seq
     is_first = pod.set_t is None
     if pod.set_t is None:
         pod.set_t, pod.set_seq = moment.t if record.since is None else record.since, moment.seq
@@ -368,7 +368,7 @@ def _renew_static_pods(moment: Moment) -> None:
         _remove(pod, moment, "removed")
         new = _new_pod(moment, pod.source, manifest)
         new.take(pod.source, manifest)
-        new.wanted, new.changed_t = True, moment.t
+        new.wanted, new.changed_t, new.changed_seq = True, moment.t, moment.seq
         new.set_t, new.set_seq = moment.t, moment.seq
         if pod.mirror_uid:
             new.mirror_uid, pod.mirror_uid = pod.mirror_uid, ""

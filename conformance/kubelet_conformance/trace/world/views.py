@@ -330,6 +330,7 @@ class Pod(Entity):
     """Calls that change it, PullImage and ExecSync included, which have no reply yet, by call id."""
     changed_t: float | None = None
     """When its newest manifest was sent."""
+    changed_seq: int = 0
     create: Call | None = None
     """The latest CreateContainer that began for it."""
     create_failed: dict[str, Call] = field(default_factory=dict[str, Call])
