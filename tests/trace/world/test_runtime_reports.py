@@ -57,3 +57,17 @@ def test_other_streams_tell_nothing() -> None:
 
     assert s.world().containers[c1.id].state == "running"
     assert "other" not in s.world().containers
+
+
+def test_status_without_an_id_is_of_nothing() -> None:
+    """Statuses that lack the id that was asked for are not taken for several readings of one thing."""
+    s = TraceBuilder()
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    c1 = s.create(web, sandbox)
+    about = {"metadata": c1.config["metadata"], "state": "CONTAINER_CREATED", "created_at": "1"}
+    s.call("ContainerStatus", {"container_id": c1.id}, {"status": about})
+    s.call("PodSandboxStatus", {"pod_sandbox_id": sandbox.id}, {"status": {"state": "SANDBOX_READY"}})
+
+    assert set(s.world().containers) == {c1.id}
+    assert set(s.world().sandboxes) == {sandbox.id}

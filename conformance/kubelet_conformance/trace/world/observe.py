@@ -199,7 +199,7 @@ def _sandbox_removed(moment: Moment) -> None:
 
 def _sandbox_status(moment: Moment) -> None:
     record = moment.response(PodSandboxStatusReply).status
-    if record is None or moment.world.went_since(record.id, moment.call.t):
+    if record is None or not record.id or moment.world.went_since(record.id, moment.call.t):
         return
     sandbox = moment.world.found_sandbox(record)
     sandbox.record = record
@@ -217,7 +217,7 @@ def _sandbox_status(moment: Moment) -> None:
 
 def _container_status(moment: Moment) -> None:
     record = moment.response(ContainerStatusReply).status
-    if record is None or moment.world.went_since(record.id, moment.call.t):
+    if record is None or not record.id or moment.world.went_since(record.id, moment.call.t):
         return
     container = moment.world.found_container(record)
     container.record = record
