@@ -5,7 +5,6 @@ can ask every other pod to prove that it may use the image too (IMAGE-21). They 
 whose pull was begun and never recorded as done proves nothing.
 """
 
-import fnmatch
 import hashlib
 import re
 from collections.abc import Sequence
@@ -79,11 +78,11 @@ class PullRecords:
     def may_use(self, image: str, ref: str, credentials: Sequence[Credential]) -> bool:
         """Whether a pod with these credentials may use the image that is there, without pulling it."""
         policy = self._settings.image_pull_credentials_verification_policy
-        if policy == NEVER:
+        if policy == NEVER or (policy == ALLOWED and self._is_listed(image)):
             return True
         record = self._read(self._pulled(ref))
         if record is None:
-            return self._is_preloaded(image) and self._trusts_preloaded(policy, image)
+            return policy == PRELOADED and self._is_preloaded(image)
         access = record.credential_mapping.get(without_tag(image), _Access())
         if access.node_pods_accessible:
             return True
@@ -93,11 +92,10 @@ class PullRecords:
         """This kubelet never began to pull it."""
         return self._disk.kind(self._pulling(image)) is None
 
-    def _trusts_preloaded(self, policy: str, image: str) -> bool:
-        if policy != ALLOWED:
-            return policy == PRELOADED
-        allowed = self._settings.preloaded_images_verification_allowlist
-        return any(fnmatch.fnmatchcase(without_tag(image), one) for one in allowed)
+    def _is_listed(self, image: str) -> bool:
+        """It is on the allowlist, itself or by a path that ends with `/*`."""
+        allowed, name = self._settings.preloaded_images_verification_allowlist, without_tag(image)
+        return any(name == one or (one.endswith("/*") and name.startswith(one[:-1])) for one in allowed)
 
     def _pulling(self, image: str) -> str:
         return f"{self._root}/pulling/sha256-{hashlib.sha256(image.encode()).hexdigest()}"

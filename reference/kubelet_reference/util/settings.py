@@ -40,7 +40,7 @@ class Settings:
     image_pull_credentials_verification_policy: str = "NeverVerifyPreloadedImages"
     """Which images that are there a pod has to prove its right to (KEP-2535)."""
     preloaded_images_verification_allowlist: tuple[str, ...] = ()
-    """Preloaded images that every pod may use, by patterns, under NeverVerifyAllowlistedImages."""
+    """Images that every pod may use, by patterns, under NeverVerifyAllowlistedImages."""
     maximum_dead_containers: int = -1
     """How many dead containers may stay in all; negative is any number."""
     maximum_dead_containers_per_container: int = 1

@@ -105,6 +105,33 @@ def with_secrets(s: TraceBuilder, name: str, **spec: Any) -> tuple[PodHandle, Sa
     return web, s.run_sandbox(web)
 
 
+def allowlist(*images: str) -> dict[str, Any]:
+    """A configuration with which pods need not prove their right to these images."""
+    policy = {"imagePullCredentialsVerificationPolicy": "NeverVerifyAllowlistedImages"}
+    return policy | {"preloadedImagesVerificationAllowlist": list(images)}
+
+
+@pytest.mark.parametrize(
+    ("listed", "image", "verdict"),
+    [
+        ("img", "img:1", Verdict.NOT_EXERCISED),
+        ("registry/*", "registry/app:1", Verdict.NOT_EXERCISED),
+        ("im", "img:1", BROKEN),
+        ("registry", "registry/app:1", BROKEN),
+    ],
+)
+def test_listed_image_is_anybodys(listed: str, image: str, verdict: Verdict) -> None:
+    """IMAGE-21 asks nothing of the images of an allowlist, and of no other."""
+    s = TraceBuilder("1.35", configuration=allowlist(listed))
+    containers = [{"name": "c1", "image": image}]
+    owner, _ = with_secrets(s, "owner", imagePullSecrets=SECRETS, containers=containers)
+    thief, sandbox = with_secrets(s, "thief", containers=containers)
+    pull(s, owner, image=image, auth=AUTH)
+    s.create(thief, sandbox)
+
+    assert s.judge("IMAGE-21").verdict is verdict
+
+
 @pytest.mark.parametrize("why", ["open to all", "not verified", "gate"])
 def test_image_may_be_anybodys(why: str) -> None:
     """IMAGE-21 says nothing of images that anybody may have, nor where nobody asks."""

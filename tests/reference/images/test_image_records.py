@@ -17,10 +17,14 @@ def _mine(word: str = "p", name: str = "one") -> Credential:
     return Credential(cri.AuthConfig(username="u", password=word), f"uid-{name}", "default", name)
 
 
-def _records(disk: MemoryDisk | None = None, policy: str = "NeverVerifyPreloadedImages") -> PullRecords:
+def _records(
+    disk: MemoryDisk | None = None,
+    policy: str = "NeverVerifyPreloadedImages",
+    listed: tuple[str, ...] = ("registry/*",),
+) -> PullRecords:
     settings = Settings(
         image_pull_credentials_verification_policy=policy,
-        preloaded_images_verification_allowlist=("registry/*",),
+        preloaded_images_verification_allowlist=listed,
     )
     return PullRecords(disk or MemoryDisk(), settings)
 
@@ -62,7 +66,7 @@ def test_changed_secret_replaces_itself() -> None:
     [
         ("NeverVerify", True, True),
         ("NeverVerifyPreloadedImages", True, False),
-        ("NeverVerifyAllowlistedImages", True, False),
+        ("NeverVerifyAllowlistedImages", True, True),
         ("AlwaysVerify", False, False),
     ],
 )
@@ -73,8 +77,18 @@ def test_policy(policy: str, *, preloaded: bool, pulled: bool) -> None:
 
 
 def test_only_what_is_listed_is_trusted() -> None:
-    """Of preloaded images the list says which need no proof."""
-    assert not _records(policy="NeverVerifyAllowlistedImages").may_use("other/app:1", REF, [])
+    """The list says which images need no proof: whole names, and paths that end with `/*`."""
+    records = _records(policy="NeverVerifyAllowlistedImages", listed=("registry/*", "img"))
+    images = (
+        "registry/app:1",
+        "registry/sub/app@sha256:1",
+        "img:1",
+        "img/app:1",
+        "image:1",
+        "registry2/app:1",
+    )
+
+    assert [each for each in images if records.may_use(each, REF, [])] == list(images[:3])
 
 
 def test_records_outlive_the_kubelet() -> None:

@@ -241,10 +241,12 @@ def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
     """
     owners = m.node.note(_Owners)
     spec = pod.container_spec(m.request(CreateContainerRequest).config.metadata.name)
-    if spec is None or not pod.born or not _is_verified(m.header):
+    if spec is None or not pod.born:
         return None
     image = reference(spec.image)
-    if image not in owners.closed or image in owners.open or (pod.spec and pod.spec.image_pull_secrets):
+    if not _is_verified(m.header, image) or (pod.spec and pod.spec.image_pull_secrets):
+        return None
+    if image not in owners.closed or image in owners.open:
         return None
     if pod.uid in owners.closed[image]:
         return KEPT
@@ -286,7 +288,17 @@ def _has_no_owner(m: Moment) -> None:
     owners.closed.clear()
 
 
-def _is_verified(header: Header) -> bool:
-    """Pods must prove their right to an image, as far as is known."""
+def _is_verified(header: Header, image: str) -> bool:
+    """Pods must prove their right to the image, as far as is known."""
     given = header.configuration
-    return given is not None and given.get("imagePullCredentialsVerificationPolicy") != "NeverVerify"
+    if given is None:
+        return False
+    policy = given.get("imagePullCredentialsVerificationPolicy")
+    if policy == "NeverVerifyAllowlistedImages":
+        return not any(_is_of(image, one) for one in given.get("preloadedImagesVerificationAllowlist", ()))
+    return policy != "NeverVerify"
+
+
+def _is_of(image: str, allowed: str) -> bool:
+    """The image is the one that is allowed, or of the path that is, with any tag or digest."""
+    return image.startswith(allowed[:-1] if allowed.endswith("/*") else (f"{allowed}:", f"{allowed}@"))

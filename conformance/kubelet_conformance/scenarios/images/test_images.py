@@ -335,9 +335,24 @@ async def test_only_listed_images_that_were_there_are_for_all(node: Node) -> Non
     await node.expect("one is pulled", lambda: pulled if pulled != ["other"] else [], "IMAGE-21")
 
 
+@witness(
+    "IMAGE-21",
+    kubernetes=(1, 35),
+    image_pull_credentials_verification_policy="NeverVerifyAllowlistedImages",
+    preloaded_images_verification_allowlist=("registry.local/app",),
+)
+async def test_listed_image_of_another_is_for_all(node: Node) -> None:
+    """An image that is listed is for every pod, also where one pod pulled it with its secret."""
+    await _image_of_another_is_used(node)
+
+
 @witness("IMAGE-21", kubernetes=(1, 35), image_pull_credentials_verification_policy="NeverVerify")
 async def test_image_of_another_may_be_for_all(node: Node) -> None:
     """With the policy NeverVerify an image that one pod pulled with its secret is for every pod."""
+    await _image_of_another_is_used(node)
+
+
+async def _image_of_another_is_used(node: Node) -> None:
     node.runtime.protect_image("registry.local/app:1", "right", "right")
     node.api.put("Secret", registry_secret("right", **{"registry.local": "right"}))
     app = container(image="registry.local/app:1", imagePullPolicy="IfNotPresent")

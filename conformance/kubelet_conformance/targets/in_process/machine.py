@@ -26,6 +26,7 @@ _FIELDS = {
     "shutdown_grace_period_critical_pods": "shutdownGracePeriodCriticalPods",
     "maximum_dead_containers": "maximumDeadContainers",
     "image_pull_credentials_verification_policy": "imagePullCredentialsVerificationPolicy",
+    "preloaded_images_verification_allowlist": "preloadedImagesVerificationAllowlist",
     "max_parallel_image_pulls": "maxParallelImagePulls",
     "registry_burst": "registryBurst",
     "registry_pull_qps": "registryPullQPS",
