@@ -18,9 +18,9 @@ function without parameters that returns them:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
 
@@ -213,10 +213,10 @@ def _only(found: list[_Path], what: str) -> _Path:
     return found[0]
 
 
-def _places() -> Iterator[tuple[_Path, object]]:
+@cache
+def _places() -> Sequence[tuple[_Path, object]]:
     """Every part of the right kubelet and the right runtime with its path, such as kubelet.runtime.hooks."""
-    for side, right in _RIGHT.items():
-        yield from _below(right, (side,))
+    return [place for side, right in _RIGHT.items() for place in _below(right, (side,))]
 
 
 def _below(part: object, path: _Path) -> Iterator[tuple[_Path, object]]:

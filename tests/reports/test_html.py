@@ -1,5 +1,6 @@
 """The page of a record, and the pages of timelines beside it; how it looks is tested in a browser."""
 
+import json
 import re
 from pathlib import Path
 
@@ -85,3 +86,24 @@ def test_a_picture_marks_the_likeliest_cause_above_all(
     assert filled
     assert {each.partition(" ")[0] for each in filled} == {cause}
     assert 'class="slice also"' in page
+
+
+def test_bodies_that_are_alike_are_there_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each call refers to its request and its reply; of a long one only the beginning is there."""
+    s = TraceBuilder(scenario="three sandboxes")
+    web = s.pod("web", containers=[{"name": "c1", "image": "img:1", "args": ["x" * 5000]}])
+    for attempt in range(3):
+        s.wait(1).run_sandbox(web, attempt=attempt)
+        s.call("Version", {"version": "v1"}, {"runtime_name": "one", "runtime_version": str(attempt)})
+    trace = tmp_path / "three.jsonl"
+    trace.write_bytes(s.text())
+    in_process(capsys, "check", trace, "--record", tmp_path / "kept")
+
+    page = in_process(capsys, "report", tmp_path / "kept", "--format=html").out
+
+    written = re.findall(r'<script type="application/json" class="bodies">(.*?)</script>', page)[-1]
+    different, items = json.loads(written)
+    words = [different[place] for bodies in items.values() for name, place in bodies if name == "request"]
+    assert len({str(each) for each in different}) == len(different) < len(words) * 2
+    assert any(isinstance(each, str) and each.endswith("…") for each in different)
+    assert {"version": "v1"} in words

@@ -18,7 +18,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 def safe(text: str, limit: int = TEXT_CHARS_MAX) -> str:
     """The text on one line, with everything that does not print written as an escape, cut at `limit`."""
     cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    if cut.isascii() and cut.isprintable():
+    if cut.isprintable():
         return cut
     return "".join(_shown(char) for char in cut)
 

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 from runtime_reads import list_containers
 from trace_builder import TraceBuilder
@@ -11,6 +12,7 @@ from kubelet_conformance.reports.timeline.axis import FOLDED_SECONDS, axis_of
 from kubelet_conformance.reports.timeline.model import Item, Lane, LaneKind, Life, Timeline, What
 from kubelet_conformance.reports.timeline.reading import timeline_of
 from kubelet_conformance.run_record.model import Proof
+from kubelet_conformance.trace.format.records import Body
 
 WIDTH = 20.0
 
@@ -157,6 +159,20 @@ def test_a_long_timeline_is_shortened_around_its_breaks() -> None:
     timeline.shorten(100)
 
     assert [each.seq for each in timeline.items] == list(range(675, 775))
+
+
+@pytest.mark.parametrize(("most", "kept"), [(3, [69, 70, 71]), (100, [*range(1, 100)])])
+def test_bodies_are_kept_where_breaks_are(most: int, kept: list[int]) -> None:
+    """Of many bodies those that are nearest to a break stay; all of few."""
+    body = {"request": Body(msgspec.Raw(b"{}"))}
+    items = [
+        Item(seq, float(seq), 0, What.EVENT, "e", "e", bodies=dict(body) if seq else {}) for seq in range(100)
+    ]
+    items[70].breaks = ("A-01",)
+    timeline = Timeline(items=items)
+
+    assert timeline.keep_bodies(most) is (most < 99)
+    assert [each.seq for each in timeline.items if each.bodies] == kept
 
 
 def test_a_timeline_is_narrowed_to_the_pods_of_its_breaks() -> None:

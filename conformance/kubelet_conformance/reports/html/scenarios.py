@@ -1,11 +1,11 @@
 """What a page says of each scenario, with its timeline."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 from markupsafe import Markup
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -18,10 +18,13 @@ from kubelet_conformance.reports.trace_text.causes import Group
 from kubelet_conformance.run_record.model import Proof, ScenarioResult, TraceResult
 from kubelet_conformance.run_record.record import Record
 from kubelet_conformance.run_record.worker_pool import Ahead
+from kubelet_conformance.trace.format.records import Body
 
-_BODY_CHARS = 4000
-_BODIES_CHARS = 2_000_000
+_BODY_BYTES = 4000
+_BODIES_CHARS = 3_000_000
 """So much of bodies is in one page; further ones are left out."""
+_BODIES_SHOWN = 200
+"""Of a longer timeline only the calls that are nearest to its breaks have bodies."""
 _ITEMS_SHOWN = 1500
 """A longer timeline is shown around its breaks, or from its begin."""
 
@@ -33,7 +36,7 @@ class TimelineView:
     Attributes:
         items: how many calls and events it shows.
         seconds: how long it lasts.
-        bodies: as JSON, by the number of an item, what was asked and answered.
+        bodies: as JSON, what was asked and answered.
         problem: what is wrong with its trace.
         note: what of it is not shown.
     """
@@ -93,7 +96,6 @@ class Pictures:
 
     def __init__(self, record: Record, groups: Sequence[Group]) -> None:
         self._record = record
-        self._room = _BODIES_CHARS
         self._proofs: dict[str, list[tuple[str, Proof]]] = {}
         broken = [contract for group in groups for contract in group.contracts]
         for contract in (*broken, *record.run.having(Verdict.KNOWN_DEVIATION)):
@@ -113,7 +115,7 @@ class Pictures:
         if not file.is_file():
             return None
         proofs = self.proofs(trace.path)
-        timeline = timeline_of(file, proofs, bodies=bool(proofs) and self._room > 0)
+        timeline = timeline_of(file, proofs, bodies=bool(proofs))
         note, count = "", len(timeline.items)
         if trace.scenario is None:
             timeline.narrow()
@@ -124,9 +126,9 @@ class Pictures:
         timeline.shorten(_ITEMS_SHOWN)
         if len(timeline.items) < count:
             note = f"{count - len(timeline.items)} further calls and events are not shown."
-        view = TimelineView.of(timeline, note, reads=bool(timeline.findings))
-        self._room -= len(view.bodies)
-        return view
+        if timeline.keep_bodies(_BODIES_SHOWN):
+            note = f"{note} The {_BODIES_SHOWN} calls nearest to the breaks have bodies.".strip()
+        return TimelineView.of(timeline, note, reads=bool(timeline.findings))
 
     def whole(self, trace: str) -> TimelineView | None:
         """The timeline of a trace with every call and every body."""
@@ -137,20 +139,27 @@ class Pictures:
 
 
 def _bodies(timeline: Timeline) -> Markup:
-    """By the number of an item, as JSON, what was asked and answered."""
-    texts = {
-        number: [[name, _text(bytes(body.raw))] for name, body in item.bodies.items()]
+    """As JSON: the different bodies, and for each item, by its number, which of them it has."""
+    places: dict[bytes, int] = {}
+    items = {
+        number: [(name, places.setdefault(_shown(body), len(places))) for name, body in item.bodies.items()]
         for number, item in enumerate(timeline.items)
         if item.bodies
     }
-    written = json.dumps(texts, separators=(",", ":")) if texts else ""
+    written = msgspec.json.encode(([_whole_or_cut(each) for each in places], items)) if items else b""
     # Within a script nothing is markup but what begins with this sign.
-    return Markup(written.replace("<", "\\u003c"))  # noqa: S704
+    return Markup(written.decode("utf-8", "replace").replace("<", "\\u003c"))  # noqa: S704
 
 
-def _text(raw: bytes) -> str:
-    text = raw.decode("utf-8", "replace")
-    return text if len(text) <= _BODY_CHARS else f"{text[:_BODY_CHARS]}…"
+def _shown(body: Body) -> bytes:
+    """What of a body can be seen, with one more byte where it is too long."""
+    return bytes(body.raw)[: _BODY_BYTES + 1]
+
+
+def _whole_or_cut(raw: bytes) -> msgspec.Raw | str:
+    if len(raw) <= _BODY_BYTES:
+        return msgspec.Raw(raw)
+    return f"{raw[:_BODY_BYTES].decode('utf-8', 'ignore')}…"
 
 
 def scenario_views(
@@ -158,7 +167,7 @@ def scenario_views(
 ) -> list[ScenarioView]:
     """All scenarios, those that broke something first; and the traces that are of none.
 
-    What broke nothing is drawn in so many processes.
+    They are drawn in so many processes.
     """
     numbers = {each.id: number for number, each in enumerate(record.run.contracts)}
     played: dict[str, list[ScenarioResult]] = {}
@@ -168,9 +177,7 @@ def scenario_views(
     traces = sorted(
         record.run.traces, key=lambda each: (each.path not in first, not pictures.proofs(each.path))
     )
-    of_broken = {each.path: pictures.view(each) for each in traces if pictures.proofs(each.path)}
-    others = {each.path: each for each in traces if each.path not in of_broken}
-    views = {**of_broken, **_drawn(others, pictures, processes)}
+    views = dict(_within_room(_drawn(traces, pictures, processes)))
     return [
         _view(record, pictures, trace, played.get(trace.path, []), numbers, views[trace.path])
         for trace in traces
@@ -178,12 +185,24 @@ def scenario_views(
 
 
 def _drawn(
-    traces: Mapping[str, TraceResult], pictures: Pictures, processes: int
-) -> dict[str, TimelineView | None]:
+    traces: Sequence[TraceResult], pictures: Pictures, processes: int
+) -> Iterator[tuple[str, TimelineView | None]]:
     if min(processes, len(traces)) <= 1:
-        return {path: pictures.view(trace) for path, trace in traces.items()}
-    with closing(Ahead(lambda path: pictures.view(traces[path]), traces, processes)) as ahead:
-        return {path: ahead.take(path) for path in traces}
+        yield from ((each.path, pictures.view(each)) for each in traces)
+        return
+    of = {each.path: each for each in traces}
+    with closing(Ahead(lambda path: pictures.view(of[path]), of, processes)) as ahead:
+        yield from ((path, ahead.take(path)) for path in of)
+
+
+def _within_room(
+    drawn: Iterable[tuple[str, TimelineView | None]],
+) -> Iterator[tuple[str, TimelineView | None]]:
+    """Those for whose bodies a page has no room any more go without."""
+    room = _BODIES_CHARS
+    for path, view in drawn:
+        yield path, view if view is None or room > 0 else replace(view, bodies=Markup())
+        room -= len(view.bodies) if view is not None else 0
 
 
 def _view(  # noqa: PLR0913, PLR0917 - what is known of a scenario

@@ -10,11 +10,12 @@
     const bodies = figure.querySelector(".bodies");
     if (bodies === null) return;
     figure.bodies ||= JSON.parse(bodies.textContent);
-    for (const [name, text] of figure.bodies[item.dataset.n] || []) {
+    const [different, ofItems] = figure.bodies;
+    for (const [name, place] of ofItems[item.dataset.n] || []) {
       const body = document.createElement("pre");
-      let pretty = text;
-      try { pretty = JSON.stringify(JSON.parse(text), null, 2); } catch { /* It is cut off: shown as it is. */ }
-      body.textContent = `${name} ${pretty}`;
+      const value = different[place];
+      const isCut = typeof value === "string";
+      body.textContent = `${name} ${isCut ? value : JSON.stringify(value, null, 2)}`;
       detail.append(body);
     }
   }

@@ -174,6 +174,15 @@ class Timeline:
         shown = {each.lane for each in self.items}
         self.lives = [each for each in self.lives if each.lane in shown]
 
+    def keep_bodies(self, most: int) -> bool:
+        """Keep of the bodies those of so many items, the nearest to the breaks; whether any had to go."""
+        marked = [number for number, each in enumerate(self.items) if each.breaks]
+        having = [number for number, each in enumerate(self.items) if each.bodies]
+        having.sort(key=lambda number: min((abs(number - each) for each in marked), default=number))
+        for number in having[most:]:
+            self.items[number].bodies.clear()
+        return len(having) > most
+
     def lane_order(self) -> list[int]:
         """The numbers of the lanes in the order to draw them: the node's, then pod after pod."""
         pods = {each.pod: number for number, each in reversed(list(enumerate(self.lanes)))}
