@@ -41,7 +41,7 @@ SHOWN: dict[str, Shown] = {
     "trigger_restarts_probe_period": Shown("probes.each_probe_has_its_own_cadence", "1.32", "PROBE-23"),
     "reports_started_inits": Shown("container_status.finished_init_stays_so", "1.28", "CSTAT-09"),
     "asks_image_status_before_always_pull": Shown(
-        "images.image_is_looked_for_before_it_is_pulled", "1.26", "IMAGE-03"
+        "images.image_is_looked_for_before_it_is_pulled", "1.31", "IMAGE-03"
     ),
     "sends_user_specified_image": Shown("images.policy_decides_who_pulls", "1.32", "IMAGE-16"),
     "keeps_previous_pull_error": Shown("images.failed_pulls_back_off", "1.32", "IMAGE-09"),

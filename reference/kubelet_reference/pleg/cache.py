@@ -22,8 +22,9 @@ class _Entry(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Waiter:
-    """A worker that waits for something newer than `moment`."""
+    """A worker that waits for something newer than `moment` of the pod `uid`."""
 
+    uid: str
     moment: float
     found: asyncio.Future[_Entry]
 
@@ -36,7 +37,7 @@ class PodCache:
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
-        self._waiters: dict[str, list[_Waiter]] = {}
+        self._waiters: list[_Waiter] = []
         self._moment = float("-inf")
         """All entries are at least as new as this."""
 
@@ -62,9 +63,8 @@ class PodCache:
         """
         if self.is_older(uid, moment):
             return
-        entry = _Entry(self.get(uid) if records is None else records, error, moment)
-        self._entries[uid] = entry
-        self._wake(uid, entry)
+        self._entries[uid] = _Entry(self.get(uid) if records is None else records, error, moment)
+        self._wake()
 
     def is_older(self, uid: str, moment: float) -> bool:
         """Whether the pod's entry is newer than `moment`."""
@@ -78,8 +78,7 @@ class PodCache:
     def update_time(self, moment: float) -> None:
         """Declare every entry as new as `moment`: workers that wait for an unchanged pod go on (PLEG-06)."""
         self._moment = max(self._moment, moment)
-        for uid in tuple(self._waiters):
-            self._wake(uid, self._entry(uid))
+        self._wake()
 
     def _entry(self, uid: str) -> _Entry:
         return self._entries.get(uid) or _Entry(PodRecords(uid), None, self._moment)
@@ -88,21 +87,15 @@ class PodCache:
         return entry.moment > moment or self._moment > moment
 
     async def _next(self, uid: str, moment: float) -> _Entry:
-        waiter = _Waiter(moment, asyncio.get_running_loop().create_future())
-        self._waiters.setdefault(uid, []).append(waiter)
+        waiter = _Waiter(uid, moment, asyncio.get_running_loop().create_future())
+        self._waiters.append(waiter)
         try:
             return await waiter.found
         finally:
-            self._leave(uid, waiter)
+            self._waiters.remove(waiter)
 
-    def _leave(self, uid: str, waiter: _Waiter) -> None:
-        waiting = self._waiters.get(uid, [])
-        if waiter in waiting:
-            waiting.remove(waiter)
-        if not waiting:
-            self._waiters.pop(uid, None)
-
-    def _wake(self, uid: str, entry: _Entry) -> None:
-        for waiter in self._waiters.get(uid, ()):
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            entry = self._entry(waiter.uid)
             if self._is_newer(entry, waiter.moment) and not waiter.found.done():
                 waiter.found.set_result(entry)

@@ -18,9 +18,9 @@ from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.world.views import ImageAnswer, ImageKnown
 
-USER_IMAGE = ByVersion({"<=1.26": False, ">=1.32": True})
+USER_IMAGE = ByVersion({"<=1.27": False, ">=1.28": True})
 """CreateContainer carries the manifest's image beside the one that was found."""
-ASKS_BEFORE_ALWAYS = ByVersion({"1.23..1.26": True})
+ASKS_BEFORE_ALWAYS = ByVersion({"1.23..1.31": True})
 """With the policy Always the image is looked up before it is pulled."""
 CHECKS_CREDENTIALS_SINCE = (1, 33)
 """From here on a present image may be pulled to prove the pod's right to it (KEP-2535)."""
@@ -239,7 +239,7 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[ContainerSpec, ImageKnown
 
 @contract("IMAGE-03", on=call("PullImage"), needs=(CRI, PODS), versions=ASKS_BEFORE_ALWAYS)
 def always_asks_first(m: Moment, pod: Pod) -> Findings:
-    """With the policy Always, up to 1.26, the image is also looked up before each pull."""
+    """With the policy Always, up to 1.31, the image is also looked up before each pull."""
     image = pulled_image(m)
     if not pod.born or "Always" not in {spec.pull_policy for spec in containers_of(pod, image)}:
         return None
@@ -299,7 +299,7 @@ def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
 def container_is_made_from_what_was_found(m: Moment) -> Findings:
     """CreateContainer names the image by the reference that the pull or the inspection just gave.
 
-    From 1.32 on the manifest's image goes with it.
+    From 1.28 on the manifest's image goes with it.
     """
     use, given = _use(m), asked(m).image
     if use is None or not (use.answers or use.pulled):

@@ -27,7 +27,7 @@ BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""
 EXPIRY = 2 * CAP
 """So long after the last failure the delays start again with the first (backoff.go)."""
-_SHOWS_ERROR = ByVersion({"1.23..1.26": False, ">=1.32": True})
+_SHOWS_ERROR = ByVersion({"1.23..1.31": False, ">=1.32": True})
 """Whether the message of ImagePullBackOff has the error of the pull before."""
 
 
@@ -281,7 +281,7 @@ def back_off_is_shared_in_the_pod(m: Moment, pod: Pod) -> Findings:
 
 @contract("IMAGE-09", on=REFUSED, needs=(CRI, PODS, STATUS), versions=_SHOWS_ERROR)
 def back_off_shows_the_failure(m: Moment) -> Iterator[Finding]:
-    """The message of ImagePullBackOff holds the error of the pull before from 1.32 on, not up to 1.26."""
+    """The message of ImagePullBackOff holds the error of the pull before from 1.32 on, not before that."""
     expected = _SHOWS_ERROR.at(m.kubernetes)
     for name, waiting, pulls in _waiting(m, "ImagePullBackOff"):
         if pulls is None:

@@ -27,6 +27,8 @@ _STATUS_PERIOD = 5.0
 """How often the runtime is asked for its Status (kubelet.go)."""
 _STATUS_SLACK = 2.0
 """What a loaded machine may add to it."""
+_POLLS_IN_A_SECOND = 30
+"""Until the node is ready it is asked each 100 ms as well (kubelet.go fastNodeStatusUpdate)."""
 _LISTS_TO_START = ByVersion({"<=1.26": 2, ">=1.27": 1})
 """How many lists the container manager starts with: one each of its CPU and memory managers, later one."""
 _RUNTIME_BACK = "healed: the runtime is "
@@ -135,6 +137,8 @@ class _Polls(Note):
     answered_t: float | None = None
     good: bool = False
     first_good_t: float = -math.inf
+    begun_t: list[float] = []
+    """When the latest calls began."""
     listed_s: float = 0.0
     """How long the longest list took since then: the kubelet first starts what needs a runtime, and only then
     waits for 5 s (kubelet.go updateRuntimeUp)."""
@@ -166,6 +170,15 @@ def status_is_polled(m: Moment) -> Findings:
     return KEPT if "end" not in m.keys else None
 
 
+@nothing_happens_before_the_first_status.clause("pause", on=call("Status"))
+def polls_have_a_pause(m: Moment) -> Findings:
+    """The runtime has a pause between two polls."""
+    begun_t = m.node.note(_Polls).begun_t
+    if len(begun_t) < _POLLS_IN_A_SECOND or m.t - begun_t[0] >= 1:
+        return None
+    return broken(f"Status is called more than {_POLLS_IN_A_SECOND} times in a second")
+
+
 @observer(
     on=call("Status").either(
         done("Status", "ListContainers"),
@@ -182,6 +195,7 @@ def _poll(m: Moment) -> None:
         _contact_changes(polls, m, m.record.what)
     elif key == "call:Status":
         polls.call = m.call
+        polls.begun_t = [*polls.begun_t[1 - _POLLS_IN_A_SECOND :], m.t]
     elif key.startswith("kubelet:"):
         polls.call, polls.answered_t, polls.good = None, None, False
     elif key == "done:ListContainers":

@@ -387,6 +387,7 @@ def _guaranteed(cpu: str) -> dict[str, Any]:
 
 _NEEDED: Sequence[tuple[int, set[str]]] = (
     (350, {"large", "small"}),
+    (200, {"medium"}),
     (500, {"large", "medium"}),
     (150, {"medium"}),
 )

@@ -42,9 +42,9 @@ async def test_image_that_is_never_pulled_is_waited_for(node: Node) -> None:
     await web.until_running("c1")
 
 
-@witness("IMAGE-03", until=(1, 26))
+@witness("IMAGE-03", until=(1, 31))
 async def test_image_is_looked_for_before_it_is_pulled(node: Node) -> None:
-    """Up to 1.26 an image with the policy Always was looked for before it was pulled for each instance."""
+    """Up to 1.31 an image with the policy Always was looked for before it was pulled for each instance."""
     web = await node.run(container(image="registry/app:1", imagePullPolicy="Always"))
     web.exit(code=1)
     await web.until_running("c1", attempt=1)
@@ -469,7 +469,7 @@ async def test_why_root_is_refused(node: Node) -> None:
     every = [one for one, _ in cases.values()]
     web = node.want(pod(*every, securityContext={"runAsNonRoot": True}))
     for name in cases:
-        await web.until_waiting(name, "CreateContainerConfigError")
+        await web.until_waiting(name, "CreateContainerConfigError", within=60)
     said = {name: web.container_status(name)["state"]["waiting"]["message"] for name in cases}
     wrong = [f"{name}: {said[name]}" for name, (_, why) in cases.items() if why not in said[name]]
     await node.expect("they say why", lambda: wrong, "IMAGE-22")

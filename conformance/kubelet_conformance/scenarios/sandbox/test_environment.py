@@ -484,7 +484,7 @@ async def test_place_that_cannot_be_made(node: Node) -> None:
     config = {"name": "data", "configMap": {"name": "settings"}}
     part = container(volumeMounts=[{**mount, "subPath": "colour/none"}])
     below = node.want(pod(part, name="below", volumes=[config]))
-    await below.until_waiting("c1", "CreateContainerConfigError", contract="START-15")
+    await below.until_waiting("c1", "CreateContainerConfigError", within=60, contract="START-15")
     file = {"name": "data", "hostPath": {"path": "/srv/none/file", "type": "FileOrCreate"}}
     alone = node.want(pod(container(volumeMounts=[mount]), name="alone", volumes=[file]))
     await alone.until_event("FailedMount")
