@@ -90,6 +90,14 @@ def test_first_poll_starts_what_needs_a_runtime(s: TraceBuilder, gap: float) -> 
     s.stop_here()
 
 
+@detects("LOOP-05", pause=(0.1, 0.01))
+def test_polls_have_a_pause(s: TraceBuilder, pause: float) -> None:
+    """LOOP-05: Status is asked ten times in a second at first, and not a hundred times."""
+    for _ in range(40):
+        tell_status(s.wait(pause))
+    s.stop_here()
+
+
 @detects("LOOP-09", begin=running, state=("terminated", "running"))
 def test_exit_wakes_the_worker(s: TraceBuilder, web: PodHandle, c1: ContainerHandle, state: str) -> None:
     """LOOP-09: the next status tells of an exit."""

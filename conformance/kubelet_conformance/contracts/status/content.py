@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.facts.pod import (
     to_run,
     worker_is_busy,
 )
-from kubelet_conformance.contracts.facts.probe import PROBES, Name, no_more_probed, probe_at
+from kubelet_conformance.contracts.facts.probe import PROBES, no_more_probed, probe_at
 from kubelet_conformance.contracts.facts.sandbox import is_hidden_by_event
 from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END
@@ -69,43 +69,32 @@ def _may_be_shown(container: Container | None) -> bool:
 
 
 @contract("STATUS-13", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
-def result_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
-    """The result of a readiness probe, and the success of a startup probe, is reported at once, whatever the
-    pod's worker is doing meanwhile.
-    """
+def readiness_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
+    """The result of a readiness probe is reported at once, whatever the pod's worker is doing meanwhile."""
     probed = probe_at(m)
-    if probed is None or probed.name == "liveness" or not probed.reached or pod.static:
+    if probed is None or probed.name != "readiness" or not probed.reached or pod.static:
         return None
-    container, good = probed.container, probed.outcome == "success"
-    reported = pod.status.by_name.get(container.name) if pod.status is not None else None
-    if reported is None or reported.runtime_id != container.id or not to_run(m):
+    name, container, ready = probed.container.name, probed.container, probed.outcome == "success"
+    reported = pod.status.by_name.get(name) if pod.status is not None else None
+    if reported is None or reported.runtime_id != container.id or not to_run(m) or reported.ready is ready:
         return None
-    if reported.state.running is None or _said(reported, probed.name) is good:
+    if reported.state.running is None or (ready and not reported.started):
         return None
-    if not good if probed.name == "startup" else good and not reported.started:
-        return None
-
-    word = "ready" if probed.name == "readiness" else "started"
 
     def shows(n: Moment) -> bool:
-        said = n.status.by_name.get(container.name) if n.status is not None else None
-        return n.pod is pod and said is not None and _said(said, probed.name) is good
+        said = n.status.by_name.get(name) if n.status is not None else None
+        return n.pod is pod and said is not None and said.ready is ready
 
     return answered(
         by=status().where(shows),
         within=AT_ONCE,
         unless=FAULT.either(no_more_probed(container), TERMINATION_ASKED.where(of(pod))),
         whole_node=True,
-        text=f"{container.name} is reported as {'' if good else 'not '}{word}",
+        text=f"{name} is reported as {'ready' if ready else 'not ready'}",
     )
 
 
-def _said(said: ContainerStatus, probe: Name) -> bool:
-    """What a status says of a readiness or a startup probe."""
-    return said.ready if probe == "readiness" else bool(said.started)
-
-
-@result_is_reported_at_once.clause("conditions", on=AGAIN)
+@readiness_is_reported_at_once.clause("conditions", on=AGAIN)
 def conditions_change_with_readiness(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """Ready and ContainersReady change in the same status."""
     before = pod.status

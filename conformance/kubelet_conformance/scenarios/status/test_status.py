@@ -208,19 +208,6 @@ async def test_readiness_does_not_wait_for_the_worker(node: Node) -> None:
     await web.until_running("c2", attempt=1)
 
 
-@witness("STATUS-13")
-async def test_startup_does_not_wait_for_the_worker(node: Node) -> None:
-    """That a container has started is written while the worker waits for the image of another one."""
-    probed = container("c1", startupProbe=exec_probe("xf up", periodSeconds=2, failureThreshold=30))
-    web = node.want(pod(probed, container("c2", imagePullPolicy="Always")))
-    await web.until_running("c2")
-    with node.slow("PullImage", 20):
-        web.exit("c2", 1)
-        await web.until_called("PullImage", count=2, done=False)
-        node.runtime.set_file("up", there=True)
-        await web.until_running("c2", attempt=1)
-
-
 @witness("STATUS-14")
 async def test_static_pod_that_comes_back_begins_anew(node: Node) -> None:
     """A static pod that was gone for a while, and comes back as it was, has a start time of its own."""
