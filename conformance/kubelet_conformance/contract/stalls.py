@@ -56,6 +56,11 @@ class Stalls:
         """How long the machine had stood still before each, and in the end."""
         self._begins_left = [begin - lost for begin, lost in zip(self._begins, self._lost, strict=False)]
 
+    @property
+    def lost_seconds(self) -> float:
+        """How long a kubelet could not do what it had to, with the time in which it recovers."""
+        return self._lost[-1]
+
     def views(self) -> tuple[View, ...]:
         """What is broken in each of them is not broken because of a stall."""
         return (

@@ -49,7 +49,7 @@ from kubelet_reference.kuberuntime.container.start_container import (
 )
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-from kubelet_reference.kuberuntime.sandbox import PodTerminatingError, SandboxCreator, SandboxError
+from kubelet_reference.kuberuntime.sandbox import SandboxCreator, SandboxError, SandboxPutOffError
 from kubelet_reference.util.settings import Settings
 
 APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
@@ -207,7 +207,7 @@ class RuntimeManager:
             )
             now.results.append(failed)
             raise _SyncEndedError from error
-        except PodTerminatingError as error:
+        except SandboxPutOffError as error:
             raise _SyncEndedError from error
         try:
             found = await self.components.sandboxes.ips(now.pod, sandbox_id)

@@ -57,8 +57,8 @@ class SandboxError(Exception):
     """The sandbox was not made, or could not be read."""
 
 
-class PodTerminatingError(Exception):
-    """The sandbox was not made, and need not be: the pod's termination has been asked for."""
+class SandboxPutOffError(Exception):
+    """The sandbox was not made, which is no failure of the sync: the pod is to end, or lacks its devices."""
 
 
 @dataclass(eq=False)
@@ -73,7 +73,7 @@ class SandboxCreator:
         """Make a sandbox; its id. Every try counts as a started pod (METRIC-01).
 
         A failure is reported by an event (SANDBOX-10), but for a pod that is to end anyway: then it is
-        `PodTerminatingError`, and not reported (SYNC-14, SYNC-19).
+        `SandboxPutOffError`, and not reported (SYNC-14, SYNC-19).
         """
         self.tools.metrics.started_pods.inc()
         await self.prepare_resources(pod)
@@ -83,14 +83,17 @@ class SandboxCreator:
         except (grpc.RpcError, OSError, UnknownClassError) as error:
             text = wrapped_text(error)
             if self.is_ending(pods.uid(pod)):
-                raise PodTerminatingError(text) from error
+                raise SandboxPutOffError(text) from error
             self.tools.metrics.started_pods_errors.inc()
             what = f"Failed to create pod sandbox: {text}"
             self.tools.recorder.warning(pod, Reason.FAILED_CREATE_POD_SANDBOX, what)
             raise SandboxError(f"Failed to create sandbox for pod {quoted(pod_text(pod))}: {text}") from error
 
     async def prepare_resources(self, pod: Pod) -> None:
-        """Have the devices ready that the pod has claimed, before its sandbox (SYNC-18, SANDBOX-25)."""
+        """Have the devices ready that the pod has claimed, before its sandbox (SYNC-18, SANDBOX-25).
+
+        A failure is reported by an event alone: it is tried again with the next regular sync.
+        """
         if self.tools.resources is None:
             return
         try:
@@ -98,7 +101,7 @@ class SandboxCreator:
         except ResourcesError as error:
             text = f"Failed to prepare dynamic resources: {error}"
             self.tools.recorder.warning(pod, Reason.FAILED_PREPARE_DYNAMIC_RESOURCES, text)
-            raise SandboxError(text) from error
+            raise SandboxPutOffError(text) from error
 
     async def runtime_handler(self, pod: Pod) -> str:
         """The handler of the pod's runtime class (SANDBOX-16)."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kubelet_conformance.contract import Answered, Container, Moment, Pod, PodStatus, Stop
+from kubelet_conformance.contract import Answered, Container, Execution, Moment, Pod, PodStatus, Stop
 from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersion, is_on
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, event, status
@@ -57,6 +57,8 @@ class Wait(msgspec.Struct, frozen=True):
     seconds: float
     turns: int
     """How many waits, each cut to whole seconds, this may have been."""
+    least: float = 0.0
+    """How long it took until there was nothing to wait for any more."""
     is_certain: bool = True
     """The trace shows every wait: there was no other one, and each of these took place."""
 
@@ -246,7 +248,7 @@ def wait_before_stop(m: Moment) -> Wait:
     if pod is None or container is None:
         return Wait(0.0, 0)
     hook = _hook_before_stop(container)
-    begun = [hook] if hook is not None else []
+    begun = [hook.call.t] if hook is not None else []
     waits_for_turn = container.kind == "sidecar" and _goes_whole(m, pod, container)
     if waits_for_turn:
         begun += _kills_of_siblings(pod, container, m.node.started_t or 0.0)
@@ -254,7 +256,9 @@ def wait_before_stop(m: Moment) -> Wait:
             return Wait(0.0, 1, is_certain=False)
     if not begun:
         return Wait(0.0, 0)
-    return Wait(m.t - min(begun), (hook is not None) + waits_for_turn)
+    # The hook comes last.
+    end = m.t if hook is None or hook.end_t is None else hook.end_t
+    return Wait(m.t - min(begun), (hook is not None) + waits_for_turn, least=end - min(begun))
 
 
 def _goes_whole(m: Moment, pod: Pod, container: Container) -> bool:
@@ -360,18 +364,23 @@ def _went_on(one: Container, stopped: Container) -> bool:
     return ended > last and not one.stops and _hook_before_stop(one) is None
 
 
-def _pre_stop_hooks(container: Container) -> list[float]:
-    """When the container's preStop hook was begun, each time."""
+def _pre_stops(container: Container) -> list[Execution]:
+    """The container's preStop hook, each time that it was begun."""
     if not container.hooks or (command := pods.hook_command(container, "pre_stop")) is None:
         return []
-    return [h.call.t for h in container.hooks if h.cmd == command]
+    return [h for h in container.hooks if h.cmd == command]
 
 
-def _hook_before_stop(container: Container) -> float | None:
-    """When the preStop hook before this StopContainer began."""
+def _pre_stop_hooks(container: Container) -> list[float]:
+    """When the container's preStop hook was begun, each time."""
+    return [hook.call.t for hook in _pre_stops(container)]
+
+
+def _hook_before_stop(container: Container) -> Execution | None:
+    """The preStop hook before this StopContainer."""
     last_stop = container.stops[-1].call.t if container.stops else -1.0
-    begun = _pre_stop_hooks(container)
-    return begun[-1] if begun and begun[-1] > last_stop else None
+    begun = _pre_stops(container)
+    return begun[-1] if begun and begun[-1].call.t > last_stop else None
 
 
 def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:

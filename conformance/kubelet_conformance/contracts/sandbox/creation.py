@@ -46,7 +46,7 @@ class _Asked(Note):
 def first_sandbox_is_attempt_zero(m: Moment, pod: Pod) -> Findings:
     """A new pod gets one sandbox, which names it (name, namespace, UID) and is attempt 0.
 
-    Without volumes it comes within 20 s, and the kubelet uses no sandbox that was not reported to it.
+    Without volumes and claims it comes within 20 s. The kubelet uses no sandbox that was not reported to it.
     """
     if not pod.born:
         return None
@@ -67,7 +67,8 @@ def _waits_for_nothing(manifest: Manifest) -> bool:
     """Nothing but the runtime keeps the pod from its sandbox."""
     spec, known = manifest.spec, manifest.status
     gone = manifest.metadata.deletion_timestamp is not None or (known is not None and known.terminal)
-    return not gone and not spec.volumes and spec.runtime_class_name is None
+    needs = spec.volumes or spec.resource_claims or spec.runtime_class_name is not None
+    return not gone and not needs
 
 
 def _is_new(m: Moment, names: tuple[tuple[str, str], ...]) -> bool:

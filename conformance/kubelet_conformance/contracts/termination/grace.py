@@ -123,7 +123,7 @@ def deletion_grace_wins_over_a_probes(m: Moment, pod: Pod, container: Container)
 def _left(m: Moment, wait: kills.Wait, reason: kills.Reason) -> range:
     """The seconds that may be left of the grace; each wait is cut to whole seconds."""
     longest = math.floor(wait.seconds + ROUNDING / 2)
-    shortest = math.ceil(max(0.0, wait.seconds - wait.turns * ROUNDING))
+    shortest = math.ceil(max(0.0, wait.least - wait.turns * ROUNDING))
     return stop_timeouts(stop_row(reason.situation), reason.seconds, (shortest, longest), m.kubernetes)
 
 

@@ -1,14 +1,26 @@
 """A plugin of dynamic resources beside the fake runtime: what the kubelet says to it is on the record."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from google.protobuf.struct_pb2 import Struct
 
 from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, Recorder
 from kubelet_fakes.faults import Faults
 from kubelet_fakes.runtime.faults import error_of
-from kubelet_reference.util.ports import Claim
+
+
+class _Named(Hashable, Protocol):
+    """A ResourceClaim, as the reference and the fakes have it."""
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+Claim = TypeVar("Claim", bound=_Named)
 
 
 class RecordedPlugin:
@@ -28,12 +40,12 @@ class RecordedPlugin:
         self._recorder.reply(call, _message({"claims": answer}))
         return devices
 
-    async def unprepare(self, claims: Sequence[Claim]) -> None:
+    async def unprepare(self, claims: Sequence[_Named]) -> None:
         """NodeUnprepareResources."""
         call = await self._begun("NodeUnprepareResources", claims)
         self._recorder.reply(call, _message({}))
 
-    async def _begun(self, rpc: str, claims: Sequence[Claim]) -> RecordedCall:
+    async def _begun(self, rpc: str, claims: Sequence[_Named]) -> RecordedCall:
         """The call, unless a fault keeps it from taking place."""
         asked = [{"namespace": one.namespace, "name": one.name} for one in claims]
         call = self._recorder.call(rpc, _message({"claims": asked}))

@@ -19,6 +19,7 @@ from kubelet_conformance.targets.controls import (
     failure_report,
 )
 from kubelet_conformance.targets.cri_endpoint import Endpoint
+from kubelet_conformance.targets.in_process.resource_plugin import RecordedPlugin
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.live.cri_control import CriRuntimeControl, RuntimeState
 from kubelet_conformance.targets.live.namespaces import Scope, is_of_another
@@ -33,6 +34,7 @@ from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife, Watch
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header, rfc3339
 from kubelet_conformance.trace.format.recorder import Item, RecordedReply, Recorder, Seen
+from kubelet_fakes.dra.driver import DraDriver
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.server.host.system_clock import WallClock
 from kubelet_reference.util.versions import Behaviour
@@ -151,6 +153,9 @@ class Life:
                 if self._watch is not None:
                     header = self._header()
                     self._recorder.follow(header, self._watch(header, self._owner))
+                driver = self._driver()
+                if driver is not None:
+                    await stack.enter_async_context(driver)
                 self._node.manifests.look()
                 await self._node.kubelet.start()
             try:
@@ -189,6 +194,14 @@ class Life:
             settings=settings,
             know=self._router.know,
         )
+
+    def _driver(self) -> DraDriver | None:
+        """The driver of devices beside a kubelet that is a process and uses one."""
+        fake, node = self._around.fake, self._node
+        if fake is None or not isinstance(node, ProcessNode) or not node.has_devices:
+            return None
+        plugin = RecordedPlugin(fake.faults, self._recorder, self._clock.sleep)
+        return DraDriver(node.kubelet_root, plugin)
 
     @property
     def _root(self) -> Path:

@@ -25,6 +25,7 @@ from kubelet_conformance.targets.in_process.runtime_control import FakeRuntimeCo
 from kubelet_conformance.targets.live.namespaces import Scope
 from kubelet_conformance.targets.live.pod_listeners import ListeningPodServers
 from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_fakes.faults import Faults
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.logs import NodeFiles
 from kubelet_fakes.runtime.serving.server import RuntimeServer
@@ -91,6 +92,11 @@ class OwnFake:
         self._runtime = runtime
         self._clock = clock
         self.socket = socket
+
+    @property
+    def faults(self) -> Faults:
+        """Those of its calls."""
+        return self._runtime.faults
 
     def write_below(self, root: Path) -> None:
         """Let containers write files: a kubelet counts restarts by their logs, and reads last words."""

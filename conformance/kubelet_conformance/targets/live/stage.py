@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grpc.aio
 
+from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.run_record.temporary_folder import locked_folder, place_for_sockets
 from kubelet_conformance.run_record.worker_pool import processors
 from kubelet_conformance.targets.choice import Choice, TargetError
@@ -30,7 +31,7 @@ from kubelet_conformance.targets.live.private_runtimes import (
 from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.file_watches import WATCHES, kubelets_max
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
-from kubelet_conformance.targets.process.node import ProcessNode
+from kubelet_conformance.targets.process.node import DRIVERS_SINCE, ProcessNode
 from kubelet_conformance.targets.stage import Act, PlayedLife, Watch
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.kubelet.parts import Parts
@@ -45,10 +46,8 @@ _NODES_MAX = {_FAKE: 24, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
 _NODES_READY = 8
 """So many more nodes are made ready on fakes, of which each waits for a kubelet that may start."""
-_MISSING = (
-    (frozenset({PLUGIN_USE}), "a plugin of dynamic resources"),
-    (frozenset({"api.remove Node", "kubelet.start"}), "a kubelet that does not register its node"),
-)
+_PLUGIN = frozenset({PLUGIN_USE}), "a plugin of dynamic resources"
+_MISSING = ((frozenset({"api.remove Node", "kubelet.start"}), "a kubelet that does not register its node"),)
 """What uses of controls need, and kubelets in processes of their own do not have."""
 _MISSING_OF_FOREIGN = ((frozenset({"api.resize"}), "pods with cgroups of their own, to resize them"),)
 """Such kubelets share a machine, and run without a cgroup for each pod; a resize ends some of them so."""
@@ -114,7 +113,15 @@ class WallStage:
         if self._then is not None and "kubelet.start" not in uses:
             return "the kubelet no second time, and --then-kubelet is about restarts"
         missing = (*_MISSING, *_MISSING_OF_FOREIGN) if self._choice.is_foreign else _MISSING
+        if not self._has_drivers:
+            missing = (_PLUGIN, *missing)
         return next((what for needed, what in missing if needed <= set(uses)), "")
+
+    @property
+    def _has_drivers(self) -> bool:
+        """A driver of devices is there for kubelets that are none of ours; `kubelet-reference` calls none."""
+        is_fake = self._choice.runtime == _FAKE and self._choice.is_foreign and not self.by_files
+        return is_fake and parse_version(self._choice.kubernetes) >= DRIVERS_SINCE
 
     @property
     def controls(self) -> frozenset[str]:

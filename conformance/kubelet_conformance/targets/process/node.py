@@ -39,6 +39,8 @@ from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.server.host.disk import OsDisk
 
 _LOGS = "podLogsDir"
+DRIVERS_SINCE = 1, 32
+"""From this version on kubelets call the drivers of devices as `DraDriver` serves it."""
 
 
 class ProcessNode:
@@ -108,6 +110,17 @@ class ProcessNode:
     def allocatable(self) -> dict[str, str] | None:
         """What the node has for its pods, None where that is not known."""
         return None if self._served is None else self._served.allocatable
+
+    @property
+    def kubelet_root(self) -> Path:
+        """The kubelet's root folder."""
+        return self._places.root
+
+    @property
+    def has_devices(self) -> bool:
+        """The kubelet prepares the devices of claims, by a driver that it can call (KEP-4381)."""
+        is_able = self._version >= DRIVERS_SINCE and not self.standalone
+        return is_able and is_on("DynamicResourceAllocation", self.feature_gates, self._version)
 
     @property
     def feature_gates(self) -> dict[str, bool]:

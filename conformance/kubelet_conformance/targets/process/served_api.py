@@ -9,6 +9,7 @@ from kubelet_conformance.trace.format.records import EVENT_KINDS
 from kubelet_fakes.api import ApiCore, ApiStatusError, Change
 from kubelet_fakes.api.objects import EMPTY, at
 from kubelet_fakes.api_server import ApiServer
+from kubelet_fakes.dra.claims import Claims
 from kubelet_reference.server.host.system_clock import WallClock
 
 _UNAUTHORIZED = 401
@@ -35,6 +36,7 @@ class ServedApi:
         self._connection = recorded.connection
         self.world = recorded.world
         self._core.on_change.append(self._record_event)
+        Claims(self._core)
         self._server = ApiServer(self._connection)
         self._was_ready = False
 

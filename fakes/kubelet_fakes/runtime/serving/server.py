@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import stat
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -54,18 +54,19 @@ def socket_path(address: str) -> Path:
 
 
 class RuntimeServer:
-    """Serves a runtime's calls over gRPC for as long as its context is open.
+    """Serves the calls of a runtime, or of something beside it, over gRPC for as long as its context is open.
 
     The socket is for its owner only (mode 0600, in a folder of mode 0700 where there was none). One that
     no process listens on any more is replaced; both are removed in the end.
 
     Args:
-        runtime: Has every method of both services by its name: a coroutine from request to reply, and for a
+        runtime: Has every method of the services by its name: a coroutine from request to reply, and for a
             stream an asynchronous generator. A `grpc.RpcError` goes to the client as it is.
         path: Where to listen.
+        methods: What is served; of a runtime all of both services.
     """
 
-    def __init__(self, runtime: object, path: Path) -> None:
+    def __init__(self, runtime: object, path: Path, methods: Sequence[Method] = METHODS) -> None:
         self.path = path
         self._runtime = runtime
         self._calls: dict[asyncio.Task[Any], None] = {}
@@ -73,8 +74,8 @@ class RuntimeServer:
         self._made_folder = False
         self._identity: tuple[int, int] | None = None
         self._server = grpc.aio.server(options=[("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX)])
-        for service in dict.fromkeys(method.service for method in METHODS):
-            handlers = {each.name: self._handler(each) for each in METHODS if each.service == service}
+        for service in dict.fromkeys(method.service for method in methods):
+            handlers = {each.name: self._handler(each) for each in methods if each.service == service}
             generic = grpc.method_handlers_generic_handler(service, handlers)
             self._server.add_generic_rpc_handlers((generic,))
 

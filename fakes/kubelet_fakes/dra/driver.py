@@ -1,0 +1,101 @@
+"""A DRA driver as kubelets from 1.32 on find it: a plugin at a socket in their folder (KEP-4381)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self
+
+from kubelet_fakes.dra.protocol import METHODS, SERVICES, message
+from kubelet_fakes.runtime.serving.server import RuntimeServer
+
+NAME = "devices.example"
+"""The driver's."""
+REQUEST = "device"
+"""The name of the one request that each claim has."""
+_SOCKET = "plugins_registry/dra.sock"
+"""Below the kubelet's root folder: there it looks for plugins."""
+
+
+class ClaimName(NamedTuple):
+    """A ResourceClaim by its name."""
+
+    namespace: str
+    name: str
+
+
+class Devices(Protocol):
+    """What stands behind a driver; a failed call raises `grpc.aio.AioRpcError`."""
+
+    async def prepare(self, claims: Sequence[ClaimName]) -> Mapping[ClaimName, Sequence[str]]:
+        """Make the claims' devices ready; their CDI names by claim."""
+        ...
+
+    async def unprepare(self, claims: Sequence[ClaimName]) -> None:
+        """Give the claims' devices back."""
+        ...
+
+
+class DraDriver:
+    """Lets the kubelet with that root folder call `devices` for as long as its context is open."""
+
+    def __init__(self, root: Path, devices: Devices) -> None:
+        self._devices = devices
+        self._server = RuntimeServer(self, root / _SOCKET, METHODS)
+
+    async def __aenter__(self) -> Self:
+        """Be there; the kubelet finds it when it starts, or soon."""
+        self._server.path.parent.mkdir(parents=True, exist_ok=True)
+        await self._server.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Be gone."""
+        await self._server.__aexit__()
+
+    async def GetInfo(self, _: Any) -> Any:  # noqa: ANN401, N802 - as the protocol has it
+        """Who it is."""
+        endpoint = str(self._server.path)
+        return message("PluginInfo")(
+            type="DRAPlugin", name=NAME, endpoint=endpoint, supported_versions=SERVICES
+        )
+
+    async def NotifyRegistrationStatus(self, _: Any) -> Any:  # noqa: ANN401, N802
+        """Whether the kubelet takes it; if not, its log says why."""
+        return message("Nothing")()
+
+    async def NodePrepareResources(self, request: Any) -> Any:  # noqa: ANN401, N802
+        """Prepare all claims of the request."""
+        prepared = await self._devices.prepare(_names(request))
+        return _answer(request, prepared)
+
+    async def NodeUnprepareResources(self, request: Any) -> Any:  # noqa: ANN401, N802
+        """Give all claims of the request back."""
+        await self._devices.unprepare(_names(request))
+        return _answer(request, {})
+
+
+def _names(request: Any) -> list[ClaimName]:  # noqa: ANN401 - see `message`
+    return [ClaimName(each.namespace, each.name) for each in request.claims]
+
+
+def _answer(request: Any, devices: Mapping[ClaimName, Sequence[str]]) -> Any:  # noqa: ANN401
+    """For each claim by its UID, what is given of these devices."""
+    device, of_claim = message("Device"), message("DevicesOfClaim")
+    return message("DevicesOfClaims")(
+        claims=[
+            of_claim(
+                uid=each.uid,
+                devices=message("Devices")(
+                    devices=[
+                        device(
+                            request_names=[REQUEST],
+                            pool_name=NAME,
+                            device_name=each.name,
+                            cdi_device_ids=[cdi],
+                        )
+                        for cdi in devices.get(name, ())
+                    ]
+                ),
+            )
+            for each, name in zip(request.claims, _names(request), strict=True)
+        ]
+    )
