@@ -39,6 +39,17 @@ def test_hook_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
     assert s.judge("TERM-05").verdict is verdict
 
 
+@pytest.mark.parametrize(("timeout", "verdict"), [(24, KEPT), (23, KEPT), (25, BROKEN)])
+def test_what_comes_after_a_hook_is_no_wait(timeout: int, verdict: Verdict) -> None:
+    """TERM-05: 6.95 s of a hook are 6 whole seconds, though the stop comes a moment later."""
+    s, web, _, c1 = running(lifecycle=PRE_STOP)
+    s.delete(web, 30)
+    hook(s, c1, "drain", takes=6.95)
+    s.wait(0.1).stop(c1, timeout)
+
+    assert s.judge("TERM-05").verdict is verdict
+
+
 @pytest.mark.parametrize(("between", "timeout", "verdict"), [(0, 10, KEPT), (0, 7, BROKEN), (3, 10, BROKEN)])
 def test_shorter_grace_comes_too_late_for_the_turn(between: float, timeout: int, verdict: Verdict) -> None:
     """TERM-05: a kill that began with the first of two graces gives a sidecar what is left of that one."""
