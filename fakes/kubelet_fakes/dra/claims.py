@@ -14,13 +14,15 @@ _CLAIMS = "resourceclaims"
 
 
 class Claims:
-    """Keeps the claims of all pods of this API server, with a device of the driver for each."""
+    """Keeps the claims of all pods of this API server, with a device of the driver for each.
+
+    It has to be told of each change: `core.on_change.append(claims.take)`.
+    """
 
     def __init__(self, core: ApiCore) -> None:
         self._core = core
-        core.on_change.append(self._take)
 
-    def _take(self, change: Change) -> None:
+    def take(self, change: Change) -> None:
         """A pod has come, names a claim that was made for it, or has gone."""
         if change.resource != "pods":
             return
@@ -31,11 +33,12 @@ class Claims:
         """Let the pod use the claim, or no longer."""
         whom = pod["metadata"]
         claim = self._found(name, whom["namespace"]) or self._made(name, whom, is_its_own=is_its_own)
-        users = [each for each in at(claim, "status", "reservedFor") or () if each["uid"] != whom["uid"]]
-        if not goes:
-            users.append({"resource": "pods", "name": whom["name"], "uid": whom["uid"]})
-        if users != list(at(claim, "status", "reservedFor") or ()):
-            status = {"allocation": _allocation(name), "reservedFor": users}
+        before = at(claim, "status", "reservedFor") or ()
+        others = [each for each in before if each["uid"] != whom["uid"]]
+        uses_it = len(others) < len(before)
+        if uses_it is goes:
+            mine = {"resource": "pods", "name": whom["name"], "uid": whom["uid"]}
+            status = {"allocation": _allocation(name), "reservedFor": others if goes else [*others, mine]}
             self._core.update(_CLAIMS, {**claim, "status": status}, "status")
 
     def _found(self, name: str, namespace: str) -> Any:  # noqa: ANN401 - JSON

@@ -91,7 +91,7 @@ def _claim(core: ApiCore, name: str) -> tuple[list[str], list[str], str]:
 def test_claims_are_reserved_for_their_pods() -> None:
     """A claim is there for all pods that name it; one that was made for a pod is its own."""
     core = ApiCore(lambda: 0)
-    Claims(core)
+    core.on_change.append(Claims(core).take)
     spec = {"containers": [{"name": "c1", "image": "img:1"}], "nodeName": "node-1"}
     template = [{"name": "gpu", "resourceClaimTemplateName": "usual"}]
     for name, claims in (("one", CLAIMS), ("two", CLAIMS), ("own", template)):

@@ -35,8 +35,7 @@ class ServedApi:
         recorded = RecordedApi(self._core, recorder, node_name)
         self._connection = recorded.connection
         self.world = recorded.world
-        self._core.on_change.append(self._record_event)
-        Claims(self._core)
+        self._core.on_change += [self._record_event, Claims(self._core).take]
         self._server = ApiServer(self._connection)
         self._was_ready = False
 
