@@ -60,7 +60,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
 server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answers)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 while True:
-    texts = [open(os.path.join(sys.argv[2], each)).read() for each in os.listdir(sys.argv[2])]
+    names = [each for each in os.listdir(sys.argv[2]) if not each.startswith(".")]
+    texts = [open(os.path.join(sys.argv[2], each)).read() for each in names]
     found = {name for name in ("bad", "left", "right") if any(f'"name": "{name}"' in each for each in texts)}
     if "bad" in found or {"left", "right"} <= found: break
     time.sleep(0.05)

@@ -29,6 +29,16 @@ def test_post_start_runs_once(times: int, verdict: Verdict) -> None:
     assert s.judge("HOOK-01").verdict is verdict
 
 
+@pytest.mark.parametrize(("second", "verdict"), [("drain", KEPT), ("warm", BROKEN)])
+def test_post_start_comes_before_pre_stop(second: str, verdict: Verdict) -> None:
+    """HOOK-01: the hook for the start does not follow the one for the end."""
+    s, _, _, c1 = starting()
+    for each in ("warm", "drain") if second == "drain" else ("drain", "warm"):
+        hook(s, c1, each)
+
+    assert s.judge("HOOK-01").verdict is verdict
+
+
 @detects("HOOK-02", begin=starting, timeout=("0", "30"))
 def test_hook_has_no_timeout(s: TraceBuilder, c1: ContainerHandle, timeout: str) -> None:
     """HOOK-02: ExecSync for a hook has the timeout 0."""

@@ -37,7 +37,10 @@ _HOOK_GETS_MINIMUM_SINCE = (1, 28)
 
 @contract("HOOK-01", on=POST_START, needs=(CRI, PODS), clause="once")
 def post_start_runs_once(_: Moment, container: Container) -> Findings:
-    """The postStart hook runs right after its container was started, once for each started instance."""
+    """The postStart hook runs right after its container was started, once for each started instance.
+
+    A preStop hook comes after it.
+    """
     if not container.born:
         return None
     if container.started_t is None:
@@ -45,7 +48,8 @@ def post_start_runs_once(_: Moment, container: Container) -> Findings:
     earlier = _of_container(pods.hook_command(container, "post_start"), container)
     if earlier and pods.hook_command(container, "post_start") != pods.hook_command(container, "pre_stop"):
         return broken("the postStart hook ran already for this instance", earlier[0].call.seq)
-    return KEPT
+    stopping = _of_container(pods.hook_command(container, "pre_stop"), container)
+    return broken("the preStop hook came first", stopping[0].call.seq) if stopping else KEPT
 
 
 @post_start_runs_once.clause("follows", on=done("StartContainer"))
