@@ -1,6 +1,6 @@
 """All scenarios of one pytest run: what came of each, and the report at the end."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,13 +58,17 @@ class Session:
         read = [Baseline.read(path, every_contract()) for path in paths]
         return Baseline(", ".join(paths), [each for one in read for each in one.deviations])
 
-    def check(self) -> Check:
-        """Verdicts to come, with the baseline that was named or the one that comes along for the target."""
+    def check(self, contracts: Iterable[Contract] | None = None) -> Check:
+        """Verdicts to come, on all contracts if not on these.
+
+        The baseline is the one that was named, or comes along for the target.
+        """
         if self.options.baseline is not None:
             known = self._deviations
         else:
             known = None if self.live is None else self._known(self.live.stage.baselines)
-        return Check(self.contracts, None if known is None else Baseline(known.path, known.deviations))
+        judged = self.contracts if contracts is None else contracts
+        return Check(judged, None if known is None else Baseline(known.path, known.deviations))
 
     def play(
         self, function: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]
@@ -106,17 +110,17 @@ class Session:
         strict = self.options.strict
         return [
             result.id
-            for result in self._results(judged)
+            for result in _results(self._check_of(judged))
             if result.verdict is Verdict.ERROR or result.fails(strict=strict, require_exercised=False)
         ]
 
-    def _results(self, judged: Judged) -> list[ContractResult]:
+    def _check_of(self, judged: Judged) -> Check:
         """The verdicts on one trace, of the contracts that it exercised or whose judge failed."""
-        check = self.check()
-        check.add(judged)
-        outcomes = judged.outcomes.items()
-        said = (each for each, outcome in outcomes if outcome.activations or outcome.verdict is Verdict.ERROR)
-        return [contract_result(check.results[each]) for each in said]
+        every = judged.outcomes.items()
+        said = {each: found for each, found in every if found.activations or found.verdict is Verdict.ERROR}
+        check = self.check(each for each in self.contracts if each.id in said)
+        check.add(replace(judged, outcomes=said))
+        return check
 
     def interrupt(self) -> None:
         """Nothing more is played: the report has what was."""
@@ -183,7 +187,8 @@ class Session:
         """A scenario is over."""
         self.played.append(played)
         if self.writer is not None and self.writer.grows:
-            self.writer.add(scenario_result(played, self.check()), self._results(played.judged))
+            check = self._check_of(played.judged)
+            self.writer.add(scenario_result(played, check), _results(check))
 
     def finish(self) -> Record:
         """The record of the whole, once all is played."""
@@ -205,3 +210,7 @@ class Session:
             self.live.close()
         if self.writer is not None:
             self.writer.close()
+
+
+def _results(check: Check) -> list[ContractResult]:
+    return [contract_result(each) for each in check.results.values()]

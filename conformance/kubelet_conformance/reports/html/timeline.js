@@ -44,8 +44,7 @@
   function draw(figure) {
     const later = figure.querySelector("script.later");
     if (later === null) return;
-    figure.querySelector(".lanes svg").innerHTML = later.textContent;
-    later.remove();
+    later.parentElement.innerHTML = later.textContent;
   }
 
   // A timeline begins where its first break is.
