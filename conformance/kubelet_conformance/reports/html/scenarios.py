@@ -20,10 +20,10 @@ from kubelet_conformance.run_record.record import Record
 from kubelet_conformance.run_record.worker_pool import Ahead
 from kubelet_conformance.trace.format.records import Body
 
-_BODY_BYTES = 4000
+_BODY_BYTES = 3000
 _BODIES_CHARS = 3_000_000
 """So much of bodies is in one page; further ones are left out."""
-_BODIES_SHOWN = 200
+_BODIES_SHOWN = 150
 """Of a longer timeline only the calls that are nearest to its breaks have bodies."""
 _ITEMS_SHOWN = 1500
 """A longer timeline is shown around its breaks, or from its begin."""
