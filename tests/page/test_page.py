@@ -68,6 +68,7 @@ def test_it_opens_without_an_error_and_markup_in_names_is_text(page: Path) -> No
 
     async def test(tab: Tab) -> None:
         await tab.open(page)
+        await tab.open_all()
         assert "broken" in await tab.run("document.title")
         assert await tab.run("document.querySelectorAll('img, main script:not([type])').length") == 0
         lanes = await tab.run(
