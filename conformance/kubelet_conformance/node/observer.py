@@ -100,9 +100,12 @@ class Observer:
     async def _reaches_despite_stalls(self, holds: Callable[[], bool], within: float) -> tuple[bool, float]:
         """Like `reaches`, with so much time more as stalls of the machine took; and how much that was."""
         now, began = self.target.now, self.target.now()
-        met, lost = await self.reaches(holds, within), self._lost_since(began)
-        while not met and lost and (left := began + within + min(lost, _STALLED_SECONDS_MAX) - now()) > 0:
-            met, lost = await self.reaches(holds, left), self._lost_since(began)
+        met, lost = await self.reaches(holds, within), 0.0
+        while not met and (lost := self._lost_since(began)):
+            left = began + within + min(lost, _STALLED_SECONDS_MAX) - now()
+            if left <= 0:
+                break
+            met = await self.reaches(holds, left)
         return met, lost
 
     def _lost_since(self, t: float) -> float:

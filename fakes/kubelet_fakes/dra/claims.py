@@ -16,7 +16,7 @@ _CLAIMS = "resourceclaims"
 class Claims:
     """Keeps the claims of all pods of this API server, with a device of the driver for each.
 
-    It has to be told of each change: `core.on_change.append(claims.take)`.
+    It has to see each change: `core.on_change.append(claims.take)`.
     """
 
     def __init__(self, core: ApiCore) -> None:

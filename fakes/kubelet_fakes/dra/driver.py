@@ -42,17 +42,17 @@ class DraDriver:
         self._server = RuntimeServer(self, root / _SOCKET, METHODS)
 
     async def __aenter__(self) -> Self:
-        """Be there; the kubelet finds it when it starts, or soon."""
+        """Listen; the kubelet finds it when it starts, or soon."""
         self._server.path.parent.mkdir(parents=True, exist_ok=True)
         await self._server.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Be gone."""
+        """Listen no more."""
         await self._server.__aexit__()
 
     async def GetInfo(self, _: Any) -> Any:  # noqa: ANN401, N802 - as the protocol has it
-        """Who it is."""
+        """Its kind, name and socket, and the versions that it serves."""
         endpoint = str(self._server.path)
         return message("PluginInfo")(
             type="DRAPlugin", name=NAME, endpoint=endpoint, supported_versions=SERVICES
@@ -64,38 +64,27 @@ class DraDriver:
 
     async def NodePrepareResources(self, request: Any) -> Any:  # noqa: ANN401, N802
         """Prepare all claims of the request."""
-        prepared = await self._devices.prepare(_names(request))
+        prepared = await self._devices.prepare([_name(each) for each in request.claims])
         return _answer(request, prepared)
 
     async def NodeUnprepareResources(self, request: Any) -> Any:  # noqa: ANN401, N802
         """Give all claims of the request back."""
-        await self._devices.unprepare(_names(request))
+        await self._devices.unprepare([_name(each) for each in request.claims])
         return _answer(request, {})
 
 
-def _names(request: Any) -> list[ClaimName]:  # noqa: ANN401 - see `message`
-    return [ClaimName(each.namespace, each.name) for each in request.claims]
+def _name(claim: Any) -> ClaimName:  # noqa: ANN401 - see `message`
+    return ClaimName(claim.namespace, claim.name)
 
 
 def _answer(request: Any, devices: Mapping[ClaimName, Sequence[str]]) -> Any:  # noqa: ANN401
     """For each claim by its UID, what is given of these devices."""
-    device, of_claim = message("Device"), message("DevicesOfClaim")
-    return message("DevicesOfClaims")(
-        claims=[
-            of_claim(
-                uid=each.uid,
-                devices=message("Devices")(
-                    devices=[
-                        device(
-                            request_names=[REQUEST],
-                            pool_name=NAME,
-                            device_name=each.name,
-                            cdi_device_ids=[cdi],
-                        )
-                        for cdi in devices.get(name, ())
-                    ]
-                ),
-            )
-            for each, name in zip(request.claims, _names(request), strict=True)
-        ]
-    )
+    of_claim = message("DevicesOfClaim")
+    found = [of_claim(uid=each.uid, devices=_devices(each, devices)) for each in request.claims]
+    return message("DevicesOfClaims")(claims=found)
+
+
+def _devices(claim: Any, devices: Mapping[ClaimName, Sequence[str]]) -> Any:  # noqa: ANN401
+    what = {"request_names": [REQUEST], "pool_name": NAME, "device_name": claim.name}
+    every = [message("Device")(**what, cdi_device_ids=[cdi]) for cdi in devices.get(_name(claim), ())]
+    return message("Devices")(devices=every)

@@ -6,6 +6,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
+from kubelet_fakes.runtime.faults import PLUGIN_CALLS
 from kubelet_fakes.runtime.serving.methods import Method
 
 _PACKAGE = "dra"
@@ -25,7 +26,6 @@ _FIELDS = {
 """
 SERVICES = ("v1.DRAPlugin", "v1beta1.DRAPlugin")
 """The versions that a driver offers: kubelets from 1.34 on take the first, from 1.32 on the second."""
-_CALLS = ("NodePrepareResources", "NodeUnprepareResources")
 
 
 def _message(name: str, fields: str) -> DescriptorProto:
@@ -71,7 +71,7 @@ METHODS = (
     *(
         _method(f"k8s.io.kubelet.pkg.apis.dra.{service}", call, "Claims", "DevicesOfClaims")
         for service in SERVICES
-        for call in _CALLS
+        for call in PLUGIN_CALLS
     ),
 )
 """All that a kubelet calls."""

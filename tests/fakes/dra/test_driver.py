@@ -1,4 +1,4 @@
-"""What a kubelet is told by a driver of devices, and what claims it finds at the API server (KEP-4381)."""
+"""What a driver of devices answers a kubelet, and what claims it finds at the API server (KEP-4381)."""
 
 from collections.abc import Sequence
 from pathlib import Path

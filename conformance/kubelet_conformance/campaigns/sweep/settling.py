@@ -87,7 +87,7 @@ def _desired(node: Node) -> Iterator[_Desired]:
 
 
 def _unseen(node: Node) -> Iterator[str]:
-    """How what runs behind a later record of its name is shown."""
+    """What is complained of a container that runs while a newer one of its name cannot be made."""
     for each in node.runtime.containers():
         if each.state == "RUNNING":
             yield f"{each.name} of {each.sandbox.pod_name} is waiting CreateContainerError"

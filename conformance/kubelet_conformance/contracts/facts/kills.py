@@ -364,22 +364,15 @@ def _went_on(one: Container, stopped: Container) -> bool:
     return ended > last and not one.stops and _hook_before_stop(one) is None
 
 
-def _pre_stops(container: Container) -> list[Execution]:
-    """The container's preStop hook, each time that it was begun."""
-    if not container.hooks or (command := pods.hook_command(container, "pre_stop")) is None:
-        return []
-    return [h for h in container.hooks if h.cmd == command]
-
-
 def _pre_stop_hooks(container: Container) -> list[float]:
     """When the container's preStop hook was begun, each time."""
-    return [hook.call.t for hook in _pre_stops(container)]
+    return [hook.call.t for hook in pods.pre_stops(container)]
 
 
 def _hook_before_stop(container: Container) -> Execution | None:
     """The preStop hook before this StopContainer."""
     last_stop = container.stops[-1].call.t if container.stops else -1.0
-    begun = _pre_stops(container)
+    begun = pods.pre_stops(container)
     return begun[-1] if begun and begun[-1].call.t > last_stop else None
 
 

@@ -255,6 +255,13 @@ def post_starts(container: Container) -> list[Execution]:
     return found[:1] if command == hook_command(container, "pre_stop") else found
 
 
+def pre_stops(container: Container) -> list[Execution]:
+    """The runs of the container's preStop hook."""
+    if not container.hooks or (command := hook_command(container, "pre_stop")) is None:
+        return []
+    return [hook for hook in container.hooks if hook.cmd == command]
+
+
 def post_start_may_have_failed(container: Container) -> bool:
     """The container's postStart hook failed, or does not pass through the runtime and may have failed."""
     handler = container.spec.lifecycle.post_start if container.spec is not None else None

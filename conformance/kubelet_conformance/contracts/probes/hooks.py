@@ -48,7 +48,7 @@ def post_start_runs_once(_: Moment, container: Container) -> Findings:
     earlier = _of_container(pods.hook_command(container, "post_start"), container)
     if earlier and pods.hook_command(container, "post_start") != pods.hook_command(container, "pre_stop"):
         return broken("the postStart hook ran already for this instance", earlier[0].call.seq)
-    stopping = _of_container(pods.hook_command(container, "pre_stop"), container)
+    stopping = pods.pre_stops(container)
     return broken("the preStop hook came first", stopping[0].call.seq) if stopping else KEPT
 
 

@@ -11,7 +11,13 @@ from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, Kept, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, exited, failed, pod_set
 from kubelet_conformance.contracts.facts import kills
-from kubelet_conformance.contracts.facts.pod import has_pre_stop, hook_command, may_be_unknown, runs_pre_stop
+from kubelet_conformance.contracts.facts.pod import (
+    has_pre_stop,
+    hook_command,
+    may_be_unknown,
+    pre_stops,
+    runs_pre_stop,
+)
 from kubelet_conformance.contracts.facts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, stop_row, stop_timeouts
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
@@ -150,10 +156,7 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
 
 
 def _open_pre_stop(container: Container) -> Execution | None:
-    if not container.hooks:
-        return None
-    command = hook_command(container, "pre_stop")
-    return next((h for h in container.hooks if h.cmd == command and h.end_t is None), None)
+    return next((hook for hook in pre_stops(container) if hook.end_t is None), None)
 
 
 @contract("TERM-06", on=STOP, needs=(CRI, PODS), versions=_READ)

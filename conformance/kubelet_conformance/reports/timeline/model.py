@@ -178,10 +178,12 @@ class Timeline:
         """Keep of the bodies those of so many items, the nearest to the breaks; whether any had to go."""
         marked = [number for number, each in enumerate(self.items) if each.breaks]
         having = [number for number, each in enumerate(self.items) if each.bodies]
+        if len(having) <= most:
+            return False
         having.sort(key=lambda number: min((abs(number - each) for each in marked), default=number))
         for number in having[most:]:
             self.items[number].bodies.clear()
-        return len(having) > most
+        return True
 
     def lane_order(self) -> list[int]:
         """The numbers of the lanes in the order to draw them: the node's, then pod after pod."""
