@@ -308,7 +308,7 @@ def test_small_body_does_not_keep_a_long_line() -> None:
     ("raw", "kind", "problem"),
     [
         (b'{"a": 5}', dict[str, list[str]], "Expected"),
-        (b'{"a": "\xff"}', dict[str, str], "utf-8"),
+        (b'{"a": "\xff"}', dict[str, str], "(?i)utf-8"),
         (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", dict[str, object], "nested too deeply"),
         (b"", dict[str, str], "missing"),
     ],

@@ -335,7 +335,7 @@ class Unknown(msgspec.Struct, frozen=True):
     kind: str
 
 
-_Other: TypeAlias = (
+Alone: TypeAlias = (
     Message
     | PodChange
     | ApiWrite
@@ -353,5 +353,6 @@ _Other: TypeAlias = (
     | Stall
     | End
 )
-Line: TypeAlias = CallLine | ReplyLine | _Other
-Record: TypeAlias = Call | Reply | _Other | Unknown
+"""The records that are what their line says; a call and its reply are read together."""
+Line: TypeAlias = CallLine | ReplyLine | Alone
+Record: TypeAlias = Call | Reply | Alone | Unknown

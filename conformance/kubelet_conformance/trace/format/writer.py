@@ -14,9 +14,9 @@ from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header
 from kubelet_conformance.trace.format.reader import LINE_BYTES_MAX, REMEMBERED_IDS
 from kubelet_conformance.trace.format.records import (
     NAME_CHARS_MAX,
+    Alone,
     Body,
     Call,
-    Line,
     Record,
     Reply,
     RpcError,
@@ -182,7 +182,7 @@ class Writer:
         """Report the line last written, which is neither a call nor a reply."""
         if self._on_record is not None:
             try:
-                record: Record = msgspec.json.decode(self._last, type=Line)
+                record: Record = msgspec.json.decode(self._last, type=Alone)
             except msgspec.ValidationError:
                 record = msgspec.json.decode(self._last, type=Unknown)
             self._on_record(record)
