@@ -102,6 +102,26 @@ def test_scenarios_share_a_node(tmp_path: Path) -> None:
         assert len(list(reader)) == len(life.owners) + 1
 
 
+def test_urgent_life_has_no_queue_before_it(tmp_path: Path) -> None:
+    """A life that is urgent comes before those that were asked for earlier, save the very next."""
+    begun: list[int] = []
+
+    def numbered(number: int) -> Act:
+        async def begins(_: Node) -> None:
+            begun.append(number)
+
+        return act(begins, number)
+
+    async def play() -> None:
+        async with opened(tmp_path / "s") as (stage, _), asyncio.TaskGroup() as tasks:
+            for number in (1, 2, 3, 4):
+                tasks.create_task(stage.play([numbered(number)], shared=False, urgent=number == 4))
+
+    asyncio.run(play())
+
+    assert begun == [1, 2, 4, 3]
+
+
 @pytest.mark.slow
 def test_scenario_alone_restarts_the_kubelet(tmp_path: Path) -> None:
     """Alone on a node a scenario may end and start the kubelet; the trace is that scenario's."""

@@ -266,11 +266,12 @@ class LiveRun:
             await self._show_manifests(life)
         if not (life.shared and life.died) or self._stop.is_set():
             return
-        life.again = [Life([act]) for act in life.acts if act.number in life.alive]
+        life.again = [Life([act], urgent=True) for act in life.acts if act.number in life.alive]
         rest = [act for act in life.acts if act.number not in life.ended]
         more = [*life.again]
         if rest:
-            more.append(Life(rest, shared=True, number=1 + sum(each.shared for each in lives)))
+            number = 1 + sum(each.shared for each in lives)
+            more.append(Life(rest, shared=True, number=number, urgent=True))
         life.acts = [act for act in life.acts if act.number in life.ended and act.number not in life.alive]
         lives += more
         async with asyncio.TaskGroup() as tasks:
@@ -288,7 +289,7 @@ class LiveRun:
             if not replays:
                 return False
             replay = replace(act, scenario=written(manifests))
-            return bool((await self.stage.play([replay], shared=False, stop=self._stop)).died)
+            return bool((await self.stage.play([replay], shared=False, stop=self._stop, urgent=True)).died)
 
         shown = await smallest(manifests_before(life.path, life.died_seq), ends)
         life.ended = {act.number: Ended(KubeletEndedError(f"{life.died}\n{shown}"))}
@@ -303,6 +304,7 @@ class LiveRun:
                 watch=partial(self._watched, life) if self._options.fail_fast else None,
                 stop=self._stop,
                 log=self.log_of(life.name),
+                urgent=life.urgent,
             )
         except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
             life.error = error

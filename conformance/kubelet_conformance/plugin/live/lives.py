@@ -25,6 +25,8 @@ class Life:
     shared: bool = False
     number: int = 1
     """Which of the nodes that scenarios share: one whose kubelet ended by itself is followed by another."""
+    urgent: bool = False
+    """It goes before what waits: it follows one whose kubelet ended by itself, and others may follow it."""
     path: Path = field(default_factory=Path)
     owners: list[str | None] = field(default_factory=list[str | None])
     ended: Mapping[int, Ended] = field(default_factory=dict[int, Ended])

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,6 +90,8 @@ class WallStage:
         self._kubelets = asyncio.Semaphore(self.nodes)
         more = _NODES_READY if self._process is not None and choice.runtime == _FAKE else 0
         self._lanes = asyncio.Semaphore(self.nodes + more)
+        self._queue = asyncio.Lock()
+        """One at a time waits for a lane, so that who is urgent has no queue before it."""
 
     @property
     def baselines(self) -> list[str]:
@@ -207,6 +209,7 @@ class WallStage:
         log: Path | None = None,
         watch: Watch | None = None,
         stop: asyncio.Event | None = None,
+        urgent: bool = False,
     ) -> PlayedLife:
         """Play one life of a node: acts that share it, at most `concurrency` in parallel, or one alone.
 
@@ -214,16 +217,25 @@ class WallStage:
 
         Calls `ended` with each act that is over. The log of a kubelet that is a process is kept as `log`.
         `watch` is asked for a listener to the records. With `stop` acts that are being played are ended, and
-        none begins; a life that has not begun has an empty trace. Raises `TargetError` if the runtime can no
-        longer be used.
+        none begins; a life that has not begun has an empty trace. What is `urgent` goes before what waits.
+        Raises `TargetError` if the runtime can no longer be used.
         """
         stop = stop or asyncio.Event()
-        async with self._lanes:
+        async with self._lane(urgent=urgent):
             if stop.is_set():
                 return PlayedLife(b"", (), {})
             async with _private_folder() as folder, self._free_runtime(folder) as around:
                 life = Life(around, acts, folder, stop, shared=shared, log=log, watch=watch)
                 return await life.play(concurrency, ended or _nobody)
+
+    @asynccontextmanager
+    async def _lane(self, *, urgent: bool) -> AsyncGenerator[None]:
+        async with nullcontext() if urgent else self._queue:
+            await self._lanes.acquire()
+        try:
+            yield
+        finally:
+            self._lanes.release()
 
     @asynccontextmanager
     async def _free_runtime(self, folder: Path) -> AsyncGenerator[LiveEnvironment]:
