@@ -82,11 +82,10 @@ class Node(Observer):
         return manifest if here == given else {**manifest, "metadata": {**metadata, "namespace": here}}
 
     async def run(self, *containers: Json, within: float = LONG, **fields: Any) -> PodHandle:  # noqa: ANN401 - see `pod`
-        """Create the pod that `pod(...)` builds and wait until all its containers run."""
+        """Create the pod that `pod(...)` builds and wait until all its containers run, or have run."""
         made = self.want(pod(*containers, **fields))
-        await made.until_running(
-            *(each["name"] for each in containers) if containers else ("c1",), within=within
-        )
+        names = [each["name"] for each in containers] or ["c1"]
+        await made.until_running(*names, or_ended=True, within=within)
         return made
 
     def events(self, reason: str) -> list[SeenEvent]:

@@ -166,8 +166,13 @@ class PodHandle:
         """Wait for a phase."""
         await self.until(lambda: self.phase == phase, f"phase {phase}", **limits)
 
-    async def until_running(self, *names: str, attempt: int | None = None, **limits: Unpack[Limits]) -> None:
-        """Wait until these containers (all if none is named) run, by status and in the runtime."""
+    async def until_running(
+        self, *names: str, attempt: int | None = None, or_ended: bool = False, **limits: Unpack[Limits]
+    ) -> None:
+        """Wait until these containers (all if none is named) run, by status and in the runtime.
+
+        With `or_ended` one that has ended will do: a busy kubelet may see only the end of a short life.
+        """
 
         def is_meant(number: int) -> bool:
             # A fault at any call may have made it a later one.
@@ -180,9 +185,12 @@ class PodHandle:
                 for c in self.containers(name)[-1:]
             )
 
+        def is_up(name: str) -> bool:
+            return runs(name) or (or_ended and self._has_ended(name))
+
         which = f"{', '.join(names) or 'all containers'} running"
         shown = which if attempt is None else f"{which} at attempt {attempt}"
-        await self.until(lambda: all(runs(name) for name in names or self._app_names()), shown, **limits)
+        await self.until(lambda: all(is_up(name) for name in names or self._app_names()), shown, **limits)
 
     def _app_names(self) -> list[str]:
         return [status["name"] for status in self.status.get("containerStatuses") or ()] or [""]
@@ -225,11 +233,10 @@ class PodHandle:
 
     async def until_ended(self, name: str = "c1", **limits: Unpack[Limits]) -> None:
         """Wait until the newest instance of a container has ended, whatever the status says."""
-        await self.until(
-            lambda: any(one.state == "EXITED" for one in self.containers(name)[-1:]),
-            f"{name} ended",
-            **limits,
-        )
+        await self.until(lambda: self._has_ended(name), f"{name} ended", **limits)
+
+    def _has_ended(self, name: str) -> bool:
+        return any(one.state == "EXITED" for one in self.containers(name)[-1:])
 
     async def until_condition(self, kind: str, *, status: str = "True", **limits: Unpack[Limits]) -> None:
         """Wait until a condition has that status."""

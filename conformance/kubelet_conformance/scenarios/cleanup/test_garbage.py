@@ -63,7 +63,8 @@ async def test_container_that_never_ran_is_removed(node: Node) -> None:
 @witness("GC-09")
 async def test_running_container_is_never_garbage(node: Node) -> None:
     """A container that runs outlasts every round of garbage collection, and a lost removal is made up for."""
-    web = await node.run(container("c1"), container("c2", "seq 1@1 1@1 run"))
+    web = node.want(pod(container("c1"), container("c2", "seq 1@1 1@1 run")))
+    await web.until_running("c1", "c2")
     with node.fault("RemoveContainer", times=3):
         await web.until_running("c2", attempt=2)
         await node.wait(130)

@@ -15,7 +15,7 @@ async def test_debuggers_are_started_once(node: Node) -> None:
     web = await node.run()
     web.debug(container("z", "exit 1 3"))
     web.debug(container("a", "run"))
-    await web.until_running("z", "a")
+    await web.until_running("z", "a", or_ended=True)
     await web.until_terminated("z")
     await node.wait(15)
 

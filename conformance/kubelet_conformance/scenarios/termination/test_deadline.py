@@ -29,9 +29,9 @@ async def test_deadline_counts_while_the_pod_is_pending(node: Node) -> None:
 @witness("PHASE-06", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_deadline_that_was_kept_means_nothing(node: Node) -> None:
     """A pod that ended in time keeps its phase when the deadline passes."""
-    job = node.want(pod(container(command="exit 0 2"), name="job", restart="Never", activeDeadlineSeconds=6))
+    job = node.want(pod(container(command="exit 0 2"), name="job", restart="Never", activeDeadlineSeconds=20))
     await job.until_phase("Succeeded")
-    await node.wait(15)
+    await node.wait(25)
 
 
 @witness("DEADLINE-02", "PHASE-13", undisturbed="its pod has a deadline, which a fault may use up")
