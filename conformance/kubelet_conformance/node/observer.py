@@ -5,19 +5,16 @@ import io
 from collections.abc import Callable, Iterable
 from typing import TypedDict
 
-from kubelet_conformance.contract.stalls import Stalls
 from kubelet_conformance.node.observations import Observations
 from kubelet_conformance.reports.trace_text.breaks import last_lines
 from kubelet_conformance.targets.controls import Target
+from kubelet_conformance.targets.patience import STALLED_SECONDS_MAX, reached_despite_stalls
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.format.reader import Reader
-from kubelet_conformance.trace.format.recorder import Item, Recorder, Seen
-from kubelet_conformance.trace.format.records import Stall
+from kubelet_conformance.trace.format.recorder import Recorder, Seen
 
 LONG = 900.0
 """How long a scenario waits unless given a limit, in seconds: longer than the longest back-off."""
-_STALLED_SECONDS_MAX = 60.0
-"""A wait takes at most so much longer; where the machine stood still for more, it proves nothing."""
 _TAIL_RECORDS = 20
 _READS = frozenset(
     {
@@ -73,8 +70,10 @@ class Observer:
         target = self.target
         within = min(max(within, target.wait_seconds_min), target.wait_seconds_max)
         deadline = target.now() + within
-        met, lost = await self._reaches_despite_stalls(holds, within)
-        is_fair = met or lost <= _STALLED_SECONDS_MAX
+        met, lost = await reached_despite_stalls(
+            target.recorder, lambda seconds: self.reaches(holds, seconds), within
+        )
+        is_fair = met or lost <= STALLED_SECONDS_MAX
         contract = contract if is_fair and not target.is_disturbed else ""
         awaited = awaited if isinstance(awaited, str) else awaited()
         if contract or not met:
@@ -96,24 +95,6 @@ class Observer:
         await self.until(
             lambda: not any(wrong()), lambda: "; ".join([what, *wrong()]), within=1, contract=contract
         )
-
-    async def _reaches_despite_stalls(self, holds: Callable[[], bool], within: float) -> tuple[bool, float]:
-        """Like `reaches`, with so much time more as stalls of the machine took; and how much that was."""
-        now, began = self.target.now, self.target.now()
-        met, lost = await self.reaches(holds, within), 0.0
-        while not met and (lost := self._lost_since(began)):
-            left = began + within + min(lost, _STALLED_SECONDS_MAX) - now()
-            if left <= 0:
-                break
-            met = await self.reaches(holds, left)
-        return met, lost
-
-    def _lost_since(self, t: float) -> float:
-        """How many seconds stalls have taken since then."""
-        stalls = (each for each in self.target.recorder.records if isinstance(each, Item) and each.t > t)
-        return Stalls(
-            Stall(0, each.t, seconds=each.fields["seconds"]) for each in stalls if each.kind == "stall"
-        ).lost_seconds
 
     def _wake(self, _: Seen) -> None:
         # Checked after the one who recorded has gone on: a condition may look at what the record is about.

@@ -388,9 +388,17 @@ class LiveRun:
         """Name all scenarios that were being played when a kubelet ended that none of them ends alone."""
         if not life.again or any(each.died for each in life.again):
             return
-        names = " ".join(sorted(each.acts[0].name for each in life.again))
-        pods = " ".join(alive(manifests_before(life.path, life.died_seq)))
-        text = f"{life.died}\nbeing played then, and none of them ends it alone: {names}\npods then: {pods}"
+        lived, failed = (
+            " ".join(sorted(each.acts[0].name for each in life.again if (each.error is None) is is_over))
+            for is_over in (True, False)
+        )
+        lines = [
+            life.died,
+            lived and f"being played then, and none of them ends it alone: {lived}",
+            failed and f"being played then, and could not be played again: {failed}",
+            f"pods then: {' '.join(alive(manifests_before(life.path, life.died_seq)))}",
+        ]
+        text = "\n".join(filter(None, lines))
         for each in life.again:
             name = each.acts[0].name
             if name in self._played:

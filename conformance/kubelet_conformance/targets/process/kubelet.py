@@ -13,6 +13,7 @@ from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError, NotPossibleError
 from kubelet_conformance.targets.in_process.kubelet import in_turn, record_start
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
+from kubelet_conformance.targets.patience import reached_despite_stalls
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.kubelet_log import KubeletLog
 from kubelet_conformance.targets.process.kubelet_paths import Places
@@ -96,22 +97,19 @@ class ProcessKubelet(KubeletControl):
         self._target = self._targets[turn]
         self._starts += 1
         self._write_config(self._configs[turn])
-        child = self._child = self._spawned()
-        self._watching = asyncio.create_task(self._watch(child), name="watching the kubelet")
+        self._child = self._spawned()
+        self._watching = asyncio.create_task(self._watch(self._child), name="watching the kubelet")
         record_start(self._recorder, self._versions)
+        seconds = self._target.start_seconds
         try:
-            async with asyncio.timeout(self._target.start_seconds):
-                await self._until_ready(child)
-        except TimeoutError:
-            if self._starts > 1:
-                return
-            why = await self._unready()
-            self._end("killed")
-            seconds = f"{self._target.start_seconds:g} s"
-            raise TargetError(self._with_output(f"was not ready in {seconds}: {why}")) from None
+            is_ready, _ = await reached_despite_stalls(self._recorder, self._is_ready_within, seconds)
         except BaseException:
             self._end("killed")
             raise
+        if not is_ready and self._starts == 1:
+            why = await self._unready()
+            self._end("killed")
+            raise TargetError(self._with_output(f"was not ready in {seconds:g} s: {why}"))
 
     def _write_config(self, config: str) -> None:
         places = self._places
@@ -169,13 +167,19 @@ class ProcessKubelet(KubeletControl):
         for listener in self.on_line:
             listener(line)
 
-    async def _until_ready(self, child: Child) -> None:
-        clock = LoopClock(0)
-        while await self._unready():
-            if child.code is not None:
-                text = self._with_output(f"ended with {_ending(child.code)} before it was ready")
-                raise EndedAtStartError(text)
-            await clock.sleep(_POLL_SECONDS)
+    async def _is_ready_within(self, seconds: float) -> bool:
+        """Whether it is ready before so many seconds are over; EndedAtStartError if it ends."""
+        clock, child = LoopClock(0), self._child
+        try:
+            async with asyncio.timeout(seconds):
+                while await self._unready():
+                    if child is not None and child.code is not None:
+                        how = f"ended with {_ending(child.code)} before it was ready"
+                        raise EndedAtStartError(self._with_output(how))
+                    await clock.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            return False
+        return True
 
     async def stop(self) -> None:
         """Ask it to end; containers go on. `TargetError` if it does not, and it is killed then."""
