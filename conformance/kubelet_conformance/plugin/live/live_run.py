@@ -265,18 +265,29 @@ class LiveRun:
         if life.died and not life.shared:
             await self._show_manifests(life)
         if not (life.shared and life.died) or self._stop.is_set():
+            self._begin_judging(life)
             return
         life.again = [Life([act], urgent=True) for act in life.acts if act.number in life.alive]
+        lives += life.again
         rest = [act for act in life.acts if act.number not in life.ended]
-        more = [*life.again]
-        if rest:
-            number = 1 + sum(each.shared for each in lives)
-            more.append(Life(rest, shared=True, number=number, urgent=True))
         life.acts = [act for act in life.acts if act.number in life.ended and act.number not in life.alive]
-        lives += more
         async with asyncio.TaskGroup() as tasks:
-            for each in more:
+            tasks.create_task(self._find_killer(life, lives, ended))
+            if rest:
+                number = 1 + sum(each.shared for each in lives)
+                after = Life(rest, shared=True, number=number, urgent=True)
+                lives.append(after)
+                tasks.create_task(self._live_and_go_on(after, lives, ended))
+
+    async def _find_killer(self, life: Life, lives: list[Life], ended: Callable[[str], None]) -> None:
+        """Play again alone what was being played when a kubelet ended, before its life is judged."""
+        async with asyncio.TaskGroup() as tasks:
+            for each in life.again:
                 tasks.create_task(self._live_and_go_on(each, lives, ended))
+        killers = [each.acts[0].name for each in life.again if each.died]
+        if killers:
+            blame(life.path, life.died_seq, killers[0])
+        self._begin_judging(life)
 
     async def _show_manifests(self, life: Life) -> None:
         """Add the manifests that end the kubelet of a life to how it ended."""
@@ -318,17 +329,21 @@ class LiveRun:
         life.owners = [None if each is None else by_number.get(each) for each in played.owners]
         life.ended, life.died, life.alive = played.ended, played.died, played.alive
         life.died_seq, life.started = played.died_seq, played.started
+        if self._stop.is_set():
+            life.acts = [act for act in life.acts if act.number in life.ended]
+
+    def _begin_judging(self, life: Life) -> None:
+        """Have the trace of a life judged while others are played."""
+        if life.error is not None or not life.path.name:
+            return
         if self._options.fail_fast:
-            only = None if life.shared else life.acts[0].name
-            life.judged = whole, _ = judge(life.path, self._contracts, only)
+            life.judged = whole, _ = self._judged(life.name)
             self._first_break.look_at(shared_out(whole, life.owners, ())[0] if life.shared else whole)
         elif self._judging is not None:
             try:
                 self._judging.add(life.name)
             except ProcessDiedError:
                 self._end_judging()
-        if self._stop.is_set():
-            life.acts = [act for act in life.acts if act.number in life.ended]
 
     def log_of(self, name: str) -> Path:
         """Where the log of the kubelet of this life is kept, if it is a process."""
@@ -343,10 +358,6 @@ class LiveRun:
             return
         whole, wrong = life.judged or self._verdicts(life.name)
         shares = {first: whole}
-        killers = [each.acts[0].name for each in life.again if each.died]
-        if killers:
-            blame(life.path, life.died_seq, killers[0])
-            whole, wrong = self._judged(life.name)
         if life.shared:
             whole, shares = shared_out(whole, life.owners, [act.name for act in life.acts])
         numbers = {act.name: act.number for act in life.acts if life.shared}
