@@ -31,7 +31,7 @@ def test_a_glob_names_many(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert f"{len(list(tmp_path.glob('deadline/*.txt')))} scenarios written" in result.out
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_kubelet_of_its_own_process_is_played(tmp_path: Path) -> None:
     """It is played on wall time, and its text is of the same form."""
     ended = in_subprocess(

@@ -88,7 +88,7 @@ def test_every_break_is_explained(run: Run, project: Path) -> None:
     assert "broken" not in found
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_mends_mend(run: Run, project: Path) -> None:
     """The page's changes, all applied, mend what they say."""
     file = project / "toy_kubelet.py"
@@ -118,7 +118,7 @@ def test_entry_points_are_those_of_the_project() -> None:
     assert named == re.findall(r"^toy = (.*)$", ENTRY_POINTS, re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_own_contract_is_told_apart(run: Run) -> None:
     """`list` and `explain` name the package of a contract; `run` plays its scenario and judges by it."""
     listed = run("kubelet_conformance", "list", "--area", "toy")
@@ -134,7 +134,7 @@ def test_own_contract_is_told_apart(run: Run) -> None:
     assert [(each["id"], each["verdict"]) for each in report["contracts"]] == [("TOY-1", "kept")]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_own_runtime_scenario_is_played(run: Run) -> None:
     """`runtime` plays it beside those of the suite, and the report names it with its entry point."""
     played = run("kubelet_conformance", "runtime", "fake", "CRI-05", "TOY-2", "--format=json")
@@ -147,7 +147,7 @@ def test_own_runtime_scenario_is_played(run: Run) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_break_of_own_contract_fails(run: Run) -> None:
     """A contract of another package is in no list of a release, and its break fails a run all the same."""
     ended = run("kubelet_conformance", "run", "TOY-1", "--kubelet", "bug:TOY-BUG-1")
@@ -156,7 +156,7 @@ def test_break_of_own_contract_fails(run: Run) -> None:
     assert "again: kubelet-conformance run TOY-1 --scenario toy.logs.pod_writes_logs" in ended.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_contract_that_cannot_fail_is_refused(run: Run, project: Path) -> None:
     """`zoo --contract` proves a contract by its scenario and its bug; one that holds always is refused."""
     proved = run("kubelet_conformance", "zoo", "--contract", "TOY-*")

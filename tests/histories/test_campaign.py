@@ -26,7 +26,7 @@ FOUND, BROKE = "bug:MUT-START-10", "START-10"
 """A kubelet that some histories show to be wrong, the third of seed 2 for one, and what it breaks."""
 MORE = 5
 """So many histories are drawn after the chunk with the find."""
-PARTS = 20
+PARTS = 100
 """The thousand histories are of so many parts."""
 SCHEMA = resources.files("kubelet_conformance.run_record").joinpath("run.schema.json")
 VALIDATOR: Any = Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))

@@ -179,7 +179,7 @@ def test_virtual_time_runs_once(ended: Any) -> None:
     assert "virtual time runs once a test: do all of it in one coroutine" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_workers_of_xdist_without_our_options(pytester: pytest.Pytester) -> None:
     """A scenario that only a worker finds is reported; another test's failure still fails the run."""
     pytester.makepyfile(test_a="def test_wrong():\n    assert False\n", test_b=scenario_file(GOOD))

@@ -271,7 +271,7 @@ def test_lives_beside_pytest_asyncio(pytester: pytest.Pytester) -> None:
     ended.assert_outcomes(passed=2)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_workers_of_xdist_are_merged(pytester: pytest.Pytester) -> None:
     """With xdist the report is the same as without, record and order included."""
     pytester.makepyfile(test_mine=scenario_file(TIMES_OUT, GOOD, RAISES, ASSERTS, PLAIN))

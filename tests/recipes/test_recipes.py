@@ -123,7 +123,7 @@ def test_action_fits_the_schema_of_github(schema: str, file: str) -> None:
     assert set(given[0]) <= set(loaded("action.yml")[0]["inputs"])
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(("kubelet", "code"), [("reference", 0), ("bug:K8S-9649", 1)])
 def test_action_writes_its_summary(tmp_path: Path, kubelet: str, code: int) -> None:
     """The step ends as the run did, with a summary, a record and JUnit, also where something is broken."""
@@ -150,7 +150,7 @@ def test_action_writes_its_summary(tmp_path: Path, kubelet: str, code: int) -> N
     assert "<testsuite" in (tmp_path / "kept" / "junit.xml").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_indexed_job_shares_out_and_merges(tmp_path: Path) -> None:
     """Each index plays its part, a break is no reason to try again, and the last step reports the whole."""
     _, parts, merge = loaded("docs/recipes/indexed-job.yaml")
@@ -241,7 +241,7 @@ exec timeout "$@"
 """The command of that name, first on the PATH: it can be ended once there is what the test is about."""
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("kill", ["", "yes"])
 def test_node_is_recorded_and_left_as_it_was(tmp_path: Path, kill: str) -> None:
     """The recorder takes the place of the socket, and puts it back at its end, even if it is killed."""
@@ -283,7 +283,7 @@ def test_node_is_recorded_and_left_as_it_was(tmp_path: Path, kill: str) -> None:
         assert (tmp_path / "results" / "record" / "run.json").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_page_shows_a_run_on_all_cores(tmp_path: Path) -> None:
     """The command of the page for pytest-xdist plays scenarios and keeps their record."""
     text = (RECIPES / "index.md").read_text(encoding="utf-8")

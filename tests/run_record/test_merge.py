@@ -116,7 +116,7 @@ def test_parts_of_different_runs_are_refused(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_parts_of_a_run_are_the_whole(run: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     """Each part plays its share of the scenarios; together they have the verdicts of one run of all."""
     whole = run("SANDBOX-0*", "INIT-01", "--require-exercised", "--record", "whole")
