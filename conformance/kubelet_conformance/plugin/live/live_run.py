@@ -399,14 +399,12 @@ class LiveRun:
         """Name all scenarios that were being played when a kubelet ended that none of them ends alone."""
         if not life.again or any(each.died for each in life.again):
             return
-        lived, failed = (
-            " ".join(sorted(each.acts[0].name for each in life.again if (each.error is None) is is_over))
-            for is_over in (True, False)
-        )
+        lived = _names(each for each in life.again if each.path.name)
+        lost = _names(each for each in life.again if not each.path.name)
         lines = [
             life.died,
             lived and f"being played then, and none of them ends it alone: {lived}",
-            failed and f"being played then, and could not be played again: {failed}",
+            lost and f"being played then, and could not be played again: {lost}",
             f"pods then: {' '.join(alive(manifests_before(life.path, life.died_seq)))}",
         ]
         text = "\n".join(filter(None, lines))
@@ -462,3 +460,7 @@ class LiveRun:
             self._runner.run(self.stage.close())
         finally:
             self._runner.close()
+
+
+def _names(lives: Iterable[Life]) -> str:
+    return " ".join(sorted(each.acts[0].name for each in lives))
