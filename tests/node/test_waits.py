@@ -1,11 +1,11 @@
-"""Waits of scenarios on a machine that stands still for a while."""
+"""Waits of scenarios: on a machine that stands still for a while, and for what is over before it is seen."""
 
 import asyncio
 import json
 
 import pytest
 
-from kubelet_conformance.node import Node
+from kubelet_conformance.node import Node, container
 from kubelet_conformance.plugin.play import perform
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
@@ -46,3 +46,14 @@ def test_stalls_do_not_count(stalled: float, comes: float, expected: tuple[str, 
     [wait] = [each for each in records if each.get("kind") == "expect"]
 
     assert (wait["contract"], wait["met"], wait["t"]) == expected
+
+
+def test_pod_whose_container_has_ended_has_run() -> None:
+    """A life that is over before a status tells of it was a life."""
+
+    async def runs(node: Node) -> None:
+        await node.run(container("c1"), container("c2", "exit 0 0"), restart="Never", within=5)
+
+    performed = perform(runs, "runs", open_stage(Choice()))
+
+    assert (performed.unmet, performed.failed) == ("", "")
