@@ -11,6 +11,7 @@ from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.backoff import retry_bound
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, FINISHED
@@ -132,10 +133,17 @@ def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
     ends = pods.FAULT.either(pods.TERMINATION_ASKED, FINISHED)
     return answered(
         by=pods.starts_or_creates().either(call("StopPodSandbox")),
-        within=RETRY + RETRY_SLACK,
+        within=_retried_within(m),
         unless=ends.where(lambda n: n.pod is None or n.pod is pod),
         text=f"{m.call.rpc} of {pod.name} failed, and its sync comes again",
     )
+
+
+def _retried_within(m: Moment) -> float:
+    """How late the retry shows: that of a container that has ended before waits for its back-off too."""
+    if m.call.rpc == "CreateContainer":
+        return retry_bound(m, asked(m).metadata.name)
+    return RETRY + RETRY_SLACK
 
 
 def _is_not_made_again(m: Moment, pod: Pod) -> bool:
