@@ -41,6 +41,7 @@ ONCE_BROKEN = (
     ("sandbox.sandbox_without_address_is_replaced", "RunPodSandbox#3 lost"),
     ("shutdown.shutdown_in_older_versions", "StopPodSandbox#1 lost"),
     ("sidecar.reboot_initializes_pods_with_sidecars_anew", "StartContainer#6 runtime-killed"),
+    ("sidecar.sidecar_that_cannot_be_made_holds_up_no_other", "patch pods/status#10 lost"),
     ("sidecar.vanished_sidecar_is_made_again", "StartContainer#2 unavailable"),
     ("sidecar_end.sidecars_go_last_and_in_reverse", "ListPodSandbox#26 kubelet-killed"),
     ("start.container_that_could_not_be_started_is_not_used", "patch pods/status#2 unavailable"),
