@@ -152,9 +152,7 @@ RECORD = click.option(
     metavar="DIR|NAME.tar.gz",
     help="Keep a record: verdicts, traces and logs, in this folder or packed into this file.",
 )
-OUTPUT = click.option(
-    "-o", "--output", metavar="FILE", help="Write the report to FILE instead of printing it."
-)
+OUTPUT = click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
 REDACTS = click.option(
     "--redact/--no-redact",
     "redacts",

@@ -16,7 +16,6 @@ from kubelet_conformance.run_record.writer import RecordError, RecordWriter
 @click.command(epilog=ending("merge night-1 night-2 --output night", code_0="the records were joined"))
 @click.argument("records", metavar="RECORD...", nargs=-1, required=True)
 @click.option(
-    "-o",
     "--output",
     metavar="DIR|NAME.tar.gz",
     required=True,

@@ -49,12 +49,7 @@ _MIB = 1024 * 1024
     help="The runtime's socket, such as unix:///run/containerd/containerd.sock.",
 )
 @click.option(
-    "-o",
-    "--output",
-    "output_file",
-    metavar="FILE",
-    required=True,
-    help="The trace to write, such as trace.jsonl.",
+    "-o", "output_file", metavar="FILE", required=True, help="The trace to write, such as trace.jsonl."
 )
 @click.option(
     "--pods",
