@@ -274,3 +274,14 @@ def test_pod_waits_for_the_network(s: TraceBuilder, *, right: bool, host: bool) 
     if right and not host:
         network(s, ready=True)
     s.run_sandbox(web)
+
+
+@detects("SYNC-09", waits=(2, 12))
+def test_pod_is_run_soon_after_the_network_is_ready(s: TraceBuilder, *, waits: float) -> None:
+    """SYNC-09 breaks when a pod that was held back gets its sandbox late."""
+    network(s, ready=False)
+    web = s.wait(1).pod()
+    s.record("event", uid=web.uid, type="Warning", reason="NetworkNotReady", message="", count=1)
+    s.wait(1)
+    network(s, ready=True)
+    s.wait(waits).run_sandbox(web)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, failed, sandbox_died, status
+from kubelet_conformance.contract.patterns import call, done, event, failed, sandbox_died, status
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
-from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, GONE, event_with, standing
-from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, GONE, NOT_READY, event_with, standing
+from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.images.pull_policy import pulled_image
 from kubelet_conformance.trace.format.bodies import StatusReply
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -340,7 +340,7 @@ class _Network(Note):
 
 @contract("SYNC-09", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def pod_waits_for_the_network(m: Moment, pod: Pod) -> Findings:
-    """A pod that comes while the pod network is not ready gets its sandbox only when it is.
+    """A pod that comes while the pod network is not ready gets its sandbox only when it is, and soon then.
 
     A pod on the host's network does not wait.
     """
@@ -353,13 +353,51 @@ def pod_waits_for_the_network(m: Moment, pod: Pod) -> Findings:
     return KEPT if pod.set_t < memory.up_t else None
 
 
-@observer(on=done("Status").where(pods.is_new_reply))
+_REPORTED = done("Status").where(pods.is_new_reply)
+
+
+def _network_is_ready(m: Moment) -> bool | None:
+    """What the runtime reports of its network."""
+    reply = m.response(StatusReply).status
+    conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}
+    return conditions.get("NetworkReady")
+
+
+@observer(on=_REPORTED)
 def _network_is_reported(m: Moment) -> None:
     """Record whether the runtime reports that its network is ready."""
-    memory, reply = m.node.note(_Network), m.response(StatusReply).status
-    conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}
-    ready, was_down = conditions.get("NetworkReady"), memory.down_t is not None and memory.up_t is None
+    memory, ready = m.node.note(_Network), _network_is_ready(m)
+    was_down = memory.down_t is not None and memory.up_t is None
     if ready is False and not was_down:
         memory.down_t, memory.up_t = m.t, None
     elif ready and was_down:
         memory.up_t = m.t
+
+
+class _Held(Note):
+    """Whether a sync of the pod has ended because the network was not ready."""
+
+    back: bool = False
+
+
+@observer(on=event("NetworkNotReady"))
+def _pod_is_held_back(_: Moment, pod: Pod) -> None:
+    pod.note(_Held).back = True
+
+
+@pod_waits_for_the_network.clause("soon", on=_REPORTED)
+def pod_is_tried_each_second(m: Moment) -> Iterator[Finding]:
+    """A pod that waits for the network is tried each second: it has its sandbox soon after that is ready."""
+    if not _network_is_ready(m) or m.node.note(_Network).up_t not in {None, m.t}:
+        return
+    for pod in m.world.pods.values():
+        is_over = bool(pod.sandboxes or pod.termination or pod.finished) or not pod.wanted
+        if is_over or not pod.note(_Held).back or pod.spec is None or pod.spec.volumes:
+            continue
+        yield answered(
+            by=call("RunPodSandbox").where(pods.of(pod)),
+            within=REACTION,
+            unless=pods.FAULT.either(NOT_READY, GONE.where(pods.of(pod))),
+            whole_node=True,
+            text=f"{pod.name} is run once the network is ready",
+        )

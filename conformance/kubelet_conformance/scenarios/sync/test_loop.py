@@ -51,6 +51,16 @@ async def test_missing_network_holds_back_those_who_need_it(node: Node) -> None:
     await web.until_running("c1", within=20)
 
 
+@witness("SYNC-09")
+async def test_network_is_asked_for_each_second(node: Node) -> None:
+    """A pod that waits for the network has its sandbox a moment after that is ready."""
+    with node.not_ready(network=False):
+        await node.wait(6)
+        web = node.want(pod())
+        await web.until_event("NetworkNotReady")
+    await web.until_running("c1", within=20)
+
+
 @witness("LOOP-07")
 async def test_sources_without_pods_count_as_heard(node: Node) -> None:
     """When all sources say that there are no pods, what is left of old ones is cleaned up."""
