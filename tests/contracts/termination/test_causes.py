@@ -89,6 +89,33 @@ def test_lost_container_has_ended_somehow(state: dict[str, Any], verdict: Verdic
     assert s.judge("TERM-17").verdict is verdict
 
 
+_ENDED = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "verdict"),
+    [
+        (0, _ENDED, KEPT),
+        (0, {"waiting": {"reason": "PodInitializing"}}, BROKEN),
+        (1, {"waiting": {"reason": "PodInitializing"}}, KEPT),
+        (1, _ENDED, BROKEN),
+    ],
+)
+def test_what_never_started_ends_with_its_pod(code: int, state: dict[str, Any], verdict: Verdict) -> None:
+    """TERM-17: an app container that never started has ended if the init containers were done."""
+    s = TraceBuilder()
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    i1 = s.run_container(web, sandbox, "i1")
+    s.wait(1).exited(i1, code)
+    s.wait(20).delete(web)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Failed", containerStatuses=[{"name": "c1", "restartCount": 0, "state": state}])
+    _deletes(s, web)
+
+    assert s.judge("TERM-17").verdict is verdict
+
+
 def _deletes(s: TraceBuilder, pod: PodHandle) -> None:
     fields = {"resource": "pods", "uid": pod.uid, "precondition": pod.uid, "grace": 0, "code": 200}
     s.record("api", verb="delete", **fields)

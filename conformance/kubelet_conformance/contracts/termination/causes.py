@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, stop_row, s
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import Handler, Probe
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
 def _is_unknown(m: Moment) -> bool:
@@ -193,6 +194,35 @@ def lost_container_has_ended_somehow(m: Moment) -> Iterator[Finding]:
             yield broken(f"{container.name} was lost, expected 137 (ContainerStatusUnknown), got {got}")
         else:
             yield KEPT
+
+
+@lost_container_has_ended_somehow.clause("unstarted", on=pods.API_DELETE)
+def what_never_started_ends_with_its_pod(m: Moment) -> Findings:
+    """So is an app container that never started, if its pod was initialized; in another pod it waits to the
+    end.
+    """
+    pod = pods.pod_of_write(m)
+    now = pod.status if pod is not None else None
+    if pod is None or now is None or pod.termination is None or pod.static or now.reason or not pod.born:
+        return None
+    unstarted = [one for one in now.container_statuses or () if one.name not in pod.containers]
+    inits = (pod.spec.init_containers if pod.spec is not None else None) or []
+    if not unstarted or len(pod.sandboxes) != 1 or any(one.is_sidecar for one in inits):
+        return None
+    if kubelet_view(m).api_was_faulty(pod.set_t or 0.0):
+        return None
+    times = [one.started_t for one in pod.of_kind("app") if one.started_t is not None]
+    if inits:
+        last = pod.containers.get(inits[-1].name, [])
+        times += [one.exit.t for one in last if one.exit is not None and one.exit.code == 0]
+    if times and min(times) > pod.termination.t - REACTION:
+        return None  # It may not have been reported before the pod was deleted.
+    ended = [one.name for one in unstarted if one.state.terminated is not None]
+    was_initialized = bool(times) or not inits
+    if len(ended) == (len(unstarted) if was_initialized else 0):
+        return KEPT
+    text = f"{pod.name} was {'' if was_initialized else 'not '}initialized"
+    return broken(f"{text}, and reported as ended: {', '.join(ended) or 'nothing'}", pod.status_seq)
 
 
 def _needs_no_grace(m: Moment) -> bool:

@@ -189,3 +189,30 @@ async def test_lost_records_are_not_made_up(node: Node) -> None:
     await web.until_called("StopContainer", "c2", done=False)
     node.runtime.remove_container(web.container("c1").id)
     await web.until_gone()
+
+
+@witness("TERM-17", undisturbed="it waits for what a fault lets pass unseen")
+async def test_container_that_never_started_ends_with_its_pod(node: Node) -> None:
+    """Of pods that are deleted before an app container started, one that was initialized has ended ones."""
+    absent = container("c1", image="absent:1", imagePullPolicy="Never")
+    inits = {
+        "no-inits": (),
+        "done": ("exit 0 1",),
+        "done-twice": ("exit 0 1", "exit 0 1"),
+        "done-later": ("seq 1@1 0@1",),
+        "half-done": ("exit 0 1", "run"),
+        "failing": ("exit 1 1",),
+    }
+    for name, commands in inits.items():
+        init = tuple(container(f"i{number}", command) for number, command in enumerate(commands, start=1))
+        web = node.want(pod(absent, init=init, name=name))
+        if commands:
+            await web.until_called("StartContainer", f"i{len(commands)}", count=1 + ("seq" in commands[0]))
+        await node.wait(10)
+        web.delete()
+        await web.until_gone()
+    web = node.want(pod(absent, container("c2"), init=(container("i1", "exit 0 1"),)))
+    await web.until_started("c2")
+    await node.wait(10)
+    web.delete()
+    await web.until_gone()
