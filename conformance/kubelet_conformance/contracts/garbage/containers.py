@@ -103,7 +103,7 @@ def _disk_is_short(m: Moment) -> bool:
 def _may_all_go(m: Moment, pod: Pod) -> bool:
     """No record of the pod is safe: the disk is full, or an operator allows only so many in all (GC-03)."""
     may_have_ended = bool(pod.finished) or m.header.channels.api == "none"
-    return (may_have_ended and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) > 0
+    return (may_have_ended and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) >= 0
 
 
 def being_removed(m: Moment, pod: Pod) -> set[Container | None]:

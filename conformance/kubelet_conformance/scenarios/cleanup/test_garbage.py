@@ -109,6 +109,14 @@ async def test_only_so_many_dead_containers_stay(node: Node) -> None:
     await node.wait(65)
 
 
+@witness("GC-03", maximum_dead_containers=0)
+async def test_no_dead_container_stays(node: Node) -> None:
+    """Where none may stay the record of an ended pod is removed, though it is the only one."""
+    job = node.want(pod(container("c1", "exit 0 1"), name="job", restart="Never"))
+    await job.until_phase("Succeeded")
+    await node.wait(80)
+
+
 @witness("GC-06", undisturbed="it waits for what a fault lets pass unseen")
 async def test_record_stays_with_its_log(node: Node) -> None:
     """As long as the log of a dead container cannot be removed its record stays; then both go."""
@@ -197,3 +205,18 @@ async def test_unknown_record_of_a_gone_pod_goes(node: Node) -> None:
     web.delete(grace=0)
     await node.kubelet.start()
     await node.until(lambda: not web.containers(), "its record is removed", within=150, contract="GC-02")
+
+
+@witness("GC-04", undisturbed="it waits for what a fault lets pass unseen")
+async def test_unknown_record_that_cannot_be_stopped_stays(node: Node) -> None:
+    """A gone pod's container in an unknown state stays as long as it cannot be stopped."""
+    web = await node.run()
+    await node.kubelet.kill()
+    node.runtime.lose_track(web.container("c1").id)
+    node.runtime.kill_sandbox(web.sandbox().id)
+    web.delete(grace=0)
+    with node.fault("StopContainer", times=1):
+        await node.kubelet.start()
+        await web.until_called("StopContainer", done=False)
+        await node.wait(2)
+    await node.until(lambda: not web.containers(), "its record is removed", within=150)

@@ -25,8 +25,8 @@ _MERGED = frozenset({_GATES, _RESERVED})
 _EVICTION_BYTES = 1 << 20
 """Kept from pods too: `evictionHard` of the templates."""
 _WITH_SERVER = "with_api_server"
-_FLAGS = {"maximum_dead_containers": "--maximum-dead-containers"}
-"""Settings of scenarios that are flags of a kubelet, and no fields of its configuration."""
+_FLAGS = {"maximum_dead_containers": "maximumDeadContainers"}
+"""Settings of scenarios that are flags of a kubelet, with what traces call them beside its configuration."""
 CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""
 
@@ -165,7 +165,12 @@ def unknown_setting(settings: Iterable[str], *, ours: bool = False) -> str:
 
 def flags(settings: Mapping[str, object]) -> list[str]:
     """What these settings of a scenario add to the command: what no configuration file has."""
-    return [f"{_FLAGS[name]}={value}" for name, value in settings.items() if name in _FLAGS]
+    return [f"--{name.replace('_', '-')}={value}" for name, value in settings.items() if name in _FLAGS]
+
+
+def flags_as_fields(settings: Mapping[str, object]) -> Json:
+    """The same as a trace has it."""
+    return {_FLAGS[name]: value for name, value in settings.items() if name in _FLAGS}
 
 
 def has_api_server(settings: Mapping[str, object]) -> bool:

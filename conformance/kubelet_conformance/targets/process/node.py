@@ -23,6 +23,7 @@ from kubelet_conformance.targets.process.kubelet_paths import (
     Places,
     configuration,
     flags,
+    flags_as_fields,
     free_ports,
     has_api_server,
 )
@@ -166,7 +167,7 @@ class ProcessNode:
             found = [
                 each and {name: value for name, value in each.items() if name != _LOGS} for each in found
             ]
-        self.configuration = found[0]
+        self.configuration = found[0] and {**found[0], **flags_as_fields(self._settings)}
         configs = ["" if each is None else msgspec.yaml.encode(each).decode() for each in found]
         path = str(self._settings.get("static_pod_path", MANIFEST_FOLDER))
         disk = RootedDisk(OsDisk(LoopClock(0)), self._folder, in_place=path)
