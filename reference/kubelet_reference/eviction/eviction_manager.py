@@ -24,7 +24,7 @@ from kubelet_reference.util.versions import Behaviour
 
 PERIOD = 10.0
 """Seconds from one look to the next."""
-CLEANUP_SECONDS = 30.0
+CLEANUP_SECONDS = 30
 """So long at most the next look waits for a pod to be gone, which is asked every second."""
 
 _log = logging.getLogger("kubelet_reference.eviction_manager")
@@ -140,10 +140,9 @@ class EvictionManager:
         """How many seconds the pod gets, None for its own grace period (EVICT-03)."""
         return eviction_rules.kill_grace(threshold, pod, self.settings, self.behaviour)
 
-    async def wait_until_gone(self, evicted: Iterable[Pod]) -> None:
+    async def wait_until_gone(self, evicted: Sequence[Pod]) -> None:
         """Let the pods free what they had before anything is measured again."""
-        clock = self.clock
-        end = clock.monotonic() + CLEANUP_SECONDS
-        await clock.sleep(1)
-        while clock.monotonic() < end and not all(self.is_gone(pod) for pod in evicted):
-            await clock.sleep(1)
+        for _ in range(CLEANUP_SECONDS):
+            await self.clock.sleep(1)
+            if all(self.is_gone(pod) for pod in evicted):
+                return

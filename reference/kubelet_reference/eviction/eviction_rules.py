@@ -126,4 +126,4 @@ def exceeded_limits(pod: Pod, usage: PodUsage) -> Iterator[str]:
 
 
 def _exceeds(used: int, limit: str) -> bool:
-    return bool(limit) and limit != "0" and used > whole(limit)
+    return 0 < whole(limit or "0") < used

@@ -169,14 +169,17 @@ def is_best_effort(spec: PodSpec) -> bool:
 
 
 def exceeds_its_limits(spec: PodSpec, used: Mapping[str, str]) -> bool:
-    """The pod uses more disk than its limits allow: a volume's, a container's, or all of them together."""
+    """The pod uses more disk than its limits allow: a volume's, a container's, or all of them together.
+
+    A limit of 0 of a volume or of one container is none.
+    """
     for volume in spec.volumes or ():
         empty_dir: dict[str, Any] = volume.get("emptyDir") or {}
         limit = str(empty_dir.get("sizeLimit") or "")
-        if limit and amount(used.get(f"volume {volume.get('name')}", "")) > amount(limit):
+        if 0 < amount(limit) < amount(used.get(f"volume {volume.get('name')}", "")):
             return True
     limits = {one.name: str((one.resources.limits or {}).get(DISK, "")) for one in spec.containers}
     for name, limit in limits.items():
-        if limit and amount(used.get(f"container {name}", "")) > amount(limit):
+        if 0 < amount(limit) < amount(used.get(f"container {name}", "")):
             return True
     return all(limits.values()) and amount(used.get(DISK, "")) > sum(map(amount, limits.values()))

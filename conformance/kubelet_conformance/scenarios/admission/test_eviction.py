@@ -213,6 +213,21 @@ async def test_container_above_its_limit_costs_the_pod(node: Node) -> None:
     await both.until_phase("Failed", within=60)
 
 
+@witness("EVICT-08")
+async def test_storage_up_to_the_limit_is_used(node: Node) -> None:
+    """A pod that uses all that it may have of its storage stays, and a limit of 0 is none."""
+    sizes = {"full": "1Gi", "free": "0"}
+    volumes = [{"name": name, "emptyDir": {"sizeLimit": size}} for name, size in sizes.items()]
+    asked = [
+        container(name, resources={"limits": {"ephemeral-storage": size}}) for name, size in sizes.items()
+    ]
+    web = await node.run(*asked, container("c1"), volumes=volumes)
+    web.use(**{f"{kind}_{name}": "1Gi" for kind in ("volume", "container") for name in sizes})
+    await node.wait(30)
+    web.use(container_full="1025Mi")
+    await web.until_phase("Failed", within=60)
+
+
 @witness("WORK-20", kubernetes=(1, 31), exempt=("CRI-13",))
 async def test_eviction_is_not_awaited_for_ever(node: Node) -> None:
     """An eviction stops waiting for a pod that does not end in time, and the pod is ended all the same."""
