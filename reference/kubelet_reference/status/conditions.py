@@ -86,8 +86,6 @@ def _restarting(pod: Pod, status: PodStatus, behaviour: Behaviour) -> PodConditi
 
 def _initialized(pod: Pod, status: PodStatus, behaviour: Behaviour) -> PodCondition:
     """Whether every init container is done, and every sidecar started (COND-02)."""
-    if begins_anew(pod, status, behaviour):
-        return PodCondition(type=INITIALIZED, status="True")
     if status.phase == pods.SUCCEEDED:
         return PodCondition(type=INITIALIZED, status="True", reason=POD_COMPLETED)
     incomplete = _lacking(pods.init_containers(pod), status.initContainerStatuses, _is_initialized)

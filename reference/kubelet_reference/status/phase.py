@@ -29,8 +29,6 @@ class Counts(msgspec.Struct, frozen=True):
     final: bool
     """The pod is in its last sync and is not static: it will never run again."""
     app_was_up: bool
-    begins_anew: bool
-    """A container ended whose rule restarts the whole pod, which has not come back yet."""
     own_policies: bool
     """Some app container says itself when it is started again."""
     coming_again: int
@@ -52,7 +50,6 @@ class Counts(msgspec.Struct, frozen=True):
 
 PHASES = Table[Counts, Row[Counts, str]](
     Row("P1", lambda c: bool(c.doomed_init), pods.FAILED),
-    Row("P1a", lambda c: c.begins_anew, pods.PENDING),
     Row("P2", lambda c: bool(c.pending_init), pods.PENDING),
     Row("P3", lambda c: bool(c.pending_sidecar) and not c.app_was_up, pods.PENDING),
     Row("P4", lambda c: bool(c.waiting), pods.PENDING),
@@ -96,7 +93,6 @@ def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool) -> 
         policy=pods.restart_policy(pod),
         final=final and not pods.is_static(pod),
         app_was_up=any(was_up(one) for one in apps.values()),
-        begins_anew=begins_anew(pod, status, behaviour) and not final,
         own_policies=any(has_own_rules(pod, one, behaviour) for one in pods.containers(pod)),
         **{kind: found.count(kind) for kind, counted in Counts.__annotations__.items() if counted is int},
     )
