@@ -32,7 +32,7 @@ def parse(content: bytes, loader: type[Loader] = Loader) -> object:
 
 def _parse(content: bytes, loader: type[Loader]) -> object:
     """JSON where it is JSON: that is faster, and escapes of surrogate pairs are no YAML."""
-    if loader is Loader and content.lstrip().startswith(b"{"):
+    if loader is Loader:
         try:
             return json.loads(content, parse_constant=_no_constant)
         except ValueError:

@@ -9,7 +9,6 @@ from kubelet_reference.util.ports import Disk
 from kubelet_reference.util.settings import Settings
 
 FALLBACK = "FallbackToLogsOnError"
-CANNOT_RUN = "ContainerCannotRun"
 MESSAGE_BYTES, TAIL_BYTES, TAIL_LINES = 4096, 2048, 80
 _LOG_BYTES = 65_536
 """As much of the end of a log as surely holds its last words: a line has up to 16 KiB and a short head."""
@@ -57,9 +56,9 @@ class TerminationMessages:
 
 
 def falls_back(status: cri.ContainerStatus) -> bool:
-    """Whether the log stands in for a missing message: by policy, after a failure of what did run."""
+    """Whether the log stands in for a missing message: by policy, after a failure."""
     policy = status.annotations.get(names.TERMINATION_MESSAGE_POLICY)
-    return policy == FALLBACK and status.exit_code != 0 and status.reason != CANNOT_RUN
+    return policy == FALLBACK and status.exit_code != 0
 
 
 def log_tail(log: bytes) -> str:

@@ -134,8 +134,7 @@ class ImageManager:
         return policy != "Always" or self.tools.behaviour.asks_image_status_before_always_pull
 
     def gc(self) -> None:
-        """Forget old back-offs, and the errors that led to them."""
-        self._backoff.gc()
+        """Forget the errors that led to back-offs which are forgotten."""
         self._last_errors = {key: text for key, text in self._last_errors.items() if self._backoff.delay(key)}
 
     def _named(self, pod: Pod, container: AnyContainer) -> cri.ImageSpec:

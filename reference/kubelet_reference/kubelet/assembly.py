@@ -356,6 +356,5 @@ class Assembly:
         self.side.container_deletor.container_died(self.cache.get(uid), "", remove_all=True)
 
     def _forget_expired(self) -> None:
-        self.side.manager.gc_backoff()
         self.side.images.gc()
         self.allocations.keep_only({pods.uid(pod) for pod in self.manager.pods()})

@@ -39,7 +39,7 @@ class Housekeeping:
     """Compares desired pods, workers and running pods, and cleans up: one method for each step of `run_once`.
 
     `list_running` asks the runtime for the pods of which something runs, and raises its error;
-    `forget_expired` is called at the end: it lets back-offs that are over be forgotten.
+    `forget_expired` is called at the end: it lets what is over be forgotten.
     """
 
     manager: PodManager
@@ -71,14 +71,10 @@ class Housekeeping:
             self.finish_deleted(wanted, running, known)
             self.kill_unknown(running, known)
         self.remove_orphan_cgroups(wanted, running, known)
-        self.count(wanted, known)
-        self.forget_expired()
-
-    def count(self, wanted: Sequence[Pod], known: Mapping[str, Worker]) -> None:
-        """Set the metrics: how many pods have a worker, and of which kind."""
         self.metrics.set_working_pods(
             {uid: (worker.state, worker.known_spec) for uid, worker in known.items()}, wanted
         )
+        self.forget_expired()
 
     def drop_orphan_statuses(self, wanted: Sequence[Pod]) -> None:
         """Forget the statuses of pods that no source has (STATUS-14)."""

@@ -279,10 +279,6 @@ class RuntimeManager:
         """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""
         return await self.components.reader.pod_records(uid, name, namespace)
 
-    def gc_backoff(self) -> None:
-        """Forget back-offs that have been idle for long (BACKOFF-09)."""
-        self.components.backoff.gc()
-
 
 def _as_kill(pod: Pod, kill: Kill) -> ContainerKill:
     return ContainerKill(pod, kill.record.id, kill.container.name, kill.reason, kill.message)

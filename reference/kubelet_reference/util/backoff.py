@@ -56,12 +56,10 @@ class Backoff:
         """Set the next delay of the key, whose latest failure was at `moment`."""
         entry = self._living(key, moment)
         delay = self._base if entry is None else min(2 * entry.delay, self._cap)
-        self._entries[key] = _Entry(delay, self._clock.wall_ns())
-
-    def gc(self) -> None:
-        """Forget keys that have been idle for ten minutes (BACKOFF-09)."""
         now = self._clock.wall_ns()
-        self._entries = {key: one for key, one in self._entries.items() if self._living(key, now)}
+        # What has been idle for ten minutes is forgotten with it (BACKOFF-09).
+        self._entries = {each: one for each, one in self._entries.items() if self._living(each, now)}
+        self._entries[key] = _Entry(delay, now)
 
     def _living(self, key: str, moment: int) -> _Entry | None:
         """The delay of a key, unless `moment` is too long after its last attempt to continue the series."""

@@ -68,7 +68,3 @@ class CrashBackoff:
         """Pod, container and definition: with another image the series begins anew (BACKOFF-05)."""
         named = (pods.name(pod), pods.namespace(pod), pods.uid(pod), container.name)
         return "_".join((*named, container_hash(container, self.tools.behaviour)))
-
-    def gc(self) -> None:
-        """Forget what has been idle for long (BACKOFF-09)."""
-        self._backoff.gc()
