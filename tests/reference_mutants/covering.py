@@ -50,7 +50,9 @@ class Covered(msgspec.Struct, frozen=True):
 
     def played_in(self, mutant: Mutant) -> list[Play]:
         """The plays that run what a mutant changes, scenarios as they are first, short before long."""
-        found = self._of_line(mutant) if mutant.in_function else self._of_names(mutant)
+        found = self._of_line(mutant) if mutant.in_function else set[str]()
+        if not found and self.runs_at_import(mutant):
+            found = self._of_names(mutant)
         ordered = [self.plays[name] for name in sorted(found, key=lambda each: (self.seconds[each], each))]
         versions = [each for each in ordered if each.version]
         faults = [each for each in ordered if each.blow]
