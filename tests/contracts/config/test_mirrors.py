@@ -101,6 +101,17 @@ def test_mirror_of_a_removed_pod_is_deleted_by_its_name() -> None:
     assert s.judge("STATIC-13").verdict is KEPT
 
 
+@pytest.mark.parametrize(("seconds", "verdict"), [(2, KEPT), (10, BROKEN)])
+def test_mirror_of_a_pod_that_comes_back_may_go_with_the_old_one(seconds: float, verdict: Verdict) -> None:
+    """STATIC-13: housekeeping that found the file gone may go on for a while after it has come back."""
+    s, web, _, _ = mirrored()
+    remove_file(s.wait(5), web)
+    s.wait(1).set(web)
+    delete_mirror(s.wait(seconds), precondition=None)
+
+    assert s.judge("STATIC-13").verdict is verdict
+
+
 @pytest.mark.parametrize("wrong", ["", "kills", "keeps", "not again"])
 def test_deleted_mirror_is_replaced(wrong: str) -> None:
     """STATIC-13: somebody deletes a mirror; the static pod does not notice."""

@@ -125,9 +125,33 @@ def mirror_is_deleted_with_care(m: Moment, write: ApiWrite) -> Findings:
         return None
     if write.grace != 0:
         return broken(f"a mirror pod is deleted with grace {write.grace}, expected 0")
-    if not write.precondition and pod.wanted:
+    if not write.precondition and pod.wanted and not _has_just_come_back(m, pod):
         return broken("a mirror pod is deleted without its UID as a precondition")
     return KEPT
+
+
+class _Manifest(Note):
+    """Whether the manifest of a static pod is gone, and when it last came back."""
+
+    gone: bool = False
+    back_t: float = float("-inf")
+
+
+@observer(on=pod_unset())
+def _manifest_goes(_: Moment, pod: Pod) -> None:
+    pod.note(_Manifest).gone = True
+
+
+@observer(on=pod_set())
+def _manifest_comes_back(m: Moment, pod: Pod) -> None:
+    manifest = pod.note(_Manifest)
+    if manifest.gone:
+        manifest.gone, manifest.back_t = False, m.t
+
+
+def _has_just_come_back(m: Moment, pod: Pod) -> bool:
+    """The round of housekeeping that deletes the mirror may have begun before the manifest came back."""
+    return m.t - pod.note(_Manifest).back_t <= timing.REACTION
 
 
 @mirror_is_deleted_with_care.clause("again", on=pod_set().where(is_mirror))
