@@ -130,28 +130,9 @@ def mirror_is_deleted_with_care(m: Moment, write: ApiWrite) -> Findings:
     return KEPT
 
 
-class _Manifest(Note):
-    """Whether the manifest of a static pod is gone, and when it last came back."""
-
-    gone: bool = False
-    back_t: float = float("-inf")
-
-
-@observer(on=pod_unset())
-def _manifest_goes(_: Moment, pod: Pod) -> None:
-    pod.note(_Manifest).gone = True
-
-
-@observer(on=pod_set())
-def _manifest_comes_back(m: Moment, pod: Pod) -> None:
-    manifest = pod.note(_Manifest)
-    if manifest.gone:
-        manifest.gone, manifest.back_t = False, m.t
-
-
 def _has_just_come_back(m: Moment, pod: Pod) -> bool:
     """The round of housekeeping that deletes the mirror may have begun before the manifest came back."""
-    return m.t - pod.note(_Manifest).back_t <= timing.REACTION
+    return m.t - pod.back_t <= timing.REACTION
 
 
 @mirror_is_deleted_with_care.clause("again", on=pod_set().where(is_mirror))

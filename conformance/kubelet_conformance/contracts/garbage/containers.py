@@ -103,7 +103,13 @@ def _disk_is_short(m: Moment) -> bool:
 def _may_all_go(m: Moment, pod: Pod) -> bool:
     """No record of the pod is safe: the disk is full, or an operator allows only so many in all (GC-03)."""
     may_have_ended = bool(pod.finished) or m.header.channels.api == "none"
-    return (may_have_ended and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) >= 0
+    return (may_have_ended and _disk_is_short(m)) or most_in_all(m) >= 0
+
+
+def most_in_all(m: Moment) -> int:
+    """How many dead containers may stay in all, -1 for any number."""
+    found = setting(m, "maximumDeadContainers", -1)
+    return -1 if found is None else int(found)
 
 
 def being_removed(m: Moment, pod: Pod) -> set[Container | None]:

@@ -4,17 +4,10 @@ from kubelet_conformance.contract import Container, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, exited, failed
-from kubelet_conformance.contracts.facts.node_pressure import setting
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.facts.timing import GC_PERIOD
-from kubelet_conformance.contracts.garbage.containers import GC_SLACK, REMOVE, lives_on
+from kubelet_conformance.contracts.garbage.containers import GC_SLACK, REMOVE, lives_on, most_in_all
 from kubelet_conformance.trace.format.bodies import CreateContainerReply, CreateContainerRequest
-
-
-def _most(m: Moment) -> int:
-    """How many dead containers may stay in all, -1 for any number."""
-    found = setting(m, "maximumDeadContainers", -1)
-    return -1 if found is None else int(found)
 
 
 def _dead(m: Moment) -> list[Container]:
@@ -29,12 +22,12 @@ def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
     """Where more dead containers are there than may stay, the oldest of all are removed, each container
     keeping one for as long as that is possible.
     """
-    if _most(m) < 0 or container.pod is None or not lives_on(container.pod):
+    if most_in_all(m) < 0 or container.pod is None or not lives_on(container.pod):
         return None
     if container is not container.pod.newest(container.name):
         return None
     dead = _dead(m)
-    if container not in dead or len(dead) <= _most(m):
+    if container not in dead or len(dead) <= most_in_all(m):
         return None
     alone = [c for c in dead if c.pod is not None and c is c.pod.newest(c.name)]
     if alone[0] is container:
@@ -46,7 +39,7 @@ def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
 @oldest_of_all_goes_first.clause("goes", on=exited())
 def too_many_do_not_stay(m: Moment) -> Findings:
     """The next garbage collection leaves at most as many dead containers as may stay."""
-    most = _most(m)
+    most = most_in_all(m)
     if most < 0 or not m.node.kubelet_up or m.container is None or len(_dead(m)) < most:
         return None
     return answered(
