@@ -29,6 +29,15 @@ def test_longest_come_first() -> None:
     assert cheap.by_node(cheap.to_play) == [["beside-1", "beside-3", "beside-2"], ["alone-1"], ["alone-2"]]
 
 
+def test_shortest_come_last() -> None:
+    """Short scenarios begin beside the long ones, and as many as there are nodes at the end."""
+    plan = planned()
+    seconds = (90, 80, 70, 60, 20, 15, 10, 5)
+    plan.placements = {str(each): Placement(Place.ALONE, seconds=each) for each in seconds}
+
+    assert [each for (each,) in plan.by_node(plan.to_play)] == ["90", "15", "20", "60", "80", "70", "10", "5"]
+
+
 def test_scenarios_share_several_nodes_where_there_are_many() -> None:
     """One node of eight is shared, and no more than are full."""
     plan = planned()

@@ -251,9 +251,8 @@ class Check:
     """Only some scenarios were played: one that would break what the baseline names may be missing."""
 
     def __init__(self, contracts: Iterable[Contract], baseline: Baseline | None = None) -> None:
-        place = {contract: number for number, contract in enumerate(rows())}
-        in_order = sorted(contracts, key=lambda contract: place[contract.id])
-        self.results = {contract.id: Result(contract) for contract in in_order}
+        judged = {contract.id: contract for contract in contracts}
+        self.results = {each: Result(judged[each]) for each in rows() if each in judged}
         self.baseline = baseline
         self.traces: list[Trace] = []
         self.errors: list[TraceError] = []

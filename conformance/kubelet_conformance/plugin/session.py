@@ -37,6 +37,7 @@ class Session:
     def __init__(self, options: Options, folder: str | None = None, *, reports: bool = True) -> None:
         self.options = options = replace(options, choice=resolved(options.choice))
         self.contracts = options.contracts()
+        self._read: dict[tuple[str, ...], Baseline] = {}
         self._deviations = self._known([] if options.baseline is None else [options.baseline])
         self._stage = None if options.choice.is_live else open_stage(options.choice)
         self.live = LiveRun(options, self.contracts, self._counts) if self._stage is None else None
@@ -52,11 +53,12 @@ class Session:
         self.folder = Path(folder or (self.writer.traces if self.writer is not None else "."))
 
     def _known(self, paths: Sequence[str]) -> Baseline | None:
-        """The deviations in these files; raises BaselineError."""
-        if not paths:
-            return None
-        read = [Baseline.read(path, every_contract()) for path in paths]
-        return Baseline(", ".join(paths), [each for one in read for each in one.deviations])
+        """The deviations in these files, which are read once; raises BaselineError."""
+        if paths and tuple(paths) not in self._read:
+            read = [Baseline.read(path, every_contract()) for path in paths]
+            deviations = [each for one in read for each in one.deviations]
+            self._read[tuple(paths)] = Baseline(", ".join(paths), deviations)
+        return self._read.get(tuple(paths))
 
     def check(self, contracts: Iterable[Contract] | None = None) -> Check:
         """Verdicts to come, on all contracts if not on these.

@@ -71,6 +71,19 @@ def test_what_others_wrote_may_be_put_back() -> None:
     assert s.judge("STATUS-01").verdict is KEPT
 
 
+@detects("STATUS-01", limit=("20000000", "20M"))
+def test_amount_in_digits_is_spelled_otherwise_by_the_api_server(s: TraceBuilder, limit: str) -> None:
+    """STATUS-01: what a kubelet writes as 20000000 it reads as 20M, and writes again."""
+    web = s.pod()
+    s.wait(1)
+    given = {"limits": {"memory": limit}}
+    container = runs(resources=given)
+    tell_status(s, web, "Running", [container])
+    write(s, web, {"phase": "Running"})
+    s.wait(5)
+    write(s, web, {"containerStatuses": [container]})
+
+
 @detects("STATUS-05", changes=(2, 0))
 def test_missing_pod_is_asked_for_when_it_changes(s: TraceBuilder, changes: int) -> None:
     """STATUS-05: each start of a container makes a status that is tried once more."""

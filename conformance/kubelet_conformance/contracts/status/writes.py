@@ -1,5 +1,6 @@
 """STATUS: how a kubelet writes statuses, of which pods, when it repeats a write, and when it writes none."""
 
+import re
 from collections import OrderedDict, deque
 from typing import Any
 
@@ -31,6 +32,8 @@ from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_vi
 Json = dict[str, Any]
 _MERGED_BY = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
 """The lists of a status whose elements are merged, with the field that identifies an element."""
+_RESPELLED = re.compile(rb'"(?:limits|requests)":\s*\{[^}]*"[1-9]\d*000"')
+"""An amount in digits: an API server gives it back as 20M, and to a kubelet the two are not the same."""
 API = Pattern(frozenset({"api"}))
 _OK, _NOT_FOUND, _SERVER_ERROR = 200, 404, 500
 _NAMES_REMEMBERED = 1000
@@ -74,7 +77,8 @@ def statuses_are_patched(m: Moment) -> Findings:
         return KEPT
     stored = pod.note(_Stored)
     # Whatever others have written since the last status is not known.
-    is_new = stored.is_new or _written_by_others(pod) or _changes(stored.status, write.body)
+    is_new = stored.is_new or _written_by_others(pod) or _RESPELLED.search(memoryview(write.body)) is not None
+    is_new = is_new or _changes(stored.status, write.body)
     stored.is_new = False
     return KEPT if is_new else broken(f"the PATCH of {pod.name} changes nothing", pod.status_seq)
 

@@ -13,7 +13,14 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import end_is_read, last_read_as
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import runs_probe
-from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
+from kubelet_conformance.contracts.facts.timing import (
+    KUBELET_START,
+    REACTION,
+    RETRY,
+    RETRY_SLACK,
+    ROUNDING,
+    SAME_MOMENT,
+)
 from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, stop_row, stop_timeouts
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
@@ -155,10 +162,12 @@ def liveness_is_not_probed_any_more(m: Moment, container: Container) -> Findings
         return None
     if container.probed is not None and container.probed.end_t is None:
         return None  # What is in progress may be tried once more.
+    # One at the same moment was on its way before the stop.
+    later = runs_probe(container, spec.liveness_probe).where(lambda n: n.t - m.t > SAME_MOMENT)
     return answered(
         by=done("StopContainer").either(failed("StopContainer")).where(pods.about(container)),
         unless=exited().where(pods.about(container)),
-        not_before=runs_probe(container, spec.liveness_probe),
+        not_before=later,
         text=f"container {container.name} ends",
     )
 

@@ -9,7 +9,7 @@ NODE_SECONDS = 3.0
 """What a node takes beside its scenarios: its kubelet starts, and what it made is removed."""
 _NODE_CPU_SECONDS = 1.5
 """Of a processor, in which nothing else makes progress."""
-_NODES_A_SHARED_ONE = 7
+_NODES_A_SHARED_ONE = 5
 """One of so many nodes is shared."""
 
 

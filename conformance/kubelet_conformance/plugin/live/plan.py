@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kubelet_conformance.plugin.live.dry_run import Place, Placement
 from kubelet_conformance.plugin.live.forecast import NODE_SECONDS, Forecast, duration
@@ -17,9 +17,9 @@ _LONG_SHARE = 2 / 3
 class Plan:
     """The scenarios of a run on wall time, by name.
 
-    Those that cost least come first if it is `cheapest_first`. Else the longest do, so that none is begun
-    when the others are nearly done, and with them the shortest that are left: a long scenario waits most of
-    its time, and the start of a kubelet for a short one takes the processor meanwhile.
+    Those that cost least come first if it is `cheapest_first`. Else the longest do, and with them short ones:
+    a long scenario waits most of its time, and the start of a kubelet for a short one takes the processor
+    meanwhile. The shortest come last, so that all are done at about the same time.
     """
 
     def __init__(self, *, cheapest_first: bool = False) -> None:
@@ -56,9 +56,13 @@ class Plan:
         shared = min(self.forecast.shared_nodes, -(-len(beside) // self.forecast.concurrency))
         return [*(beside[first::shared] for first in range(shared)), *([name] for name in alone)]
 
-    def _long_beside_short(self, ordered: Iterable[str]) -> list[str]:
-        """The longest and the shortest: up to any place the long ones take `_LONG_SHARE` of the time."""
-        left = deque(ordered)
+    def _long_beside_short(self, ordered: Sequence[str]) -> list[str]:
+        """The longest and the shortest: up to any place the long ones take `_LONG_SHARE` of the time.
+
+        As many of the shortest as there are nodes are kept for the end.
+        """
+        last = ordered[-self.forecast.nodes :]
+        left = deque(ordered[: -self.forecast.nodes])
         order = list[str]()
         lead = 0.0
         while left:
@@ -67,7 +71,7 @@ class Plan:
             order.append(name)
             seconds = NODE_SECONDS + self.placements[name].seconds
             lead += seconds * (1 - _LONG_SHARE if is_long else -_LONG_SHARE)
-        return order
+        return [*order, *last]
 
     def begin(self, name: str, now: float) -> None:
         """A scenario begins, at this number of seconds."""

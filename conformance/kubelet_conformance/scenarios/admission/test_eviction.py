@@ -257,10 +257,10 @@ async def test_preemption_waits_longer_than_the_grace(node: Node) -> None:
     """A preemption waits one and a half times the grace of a pod that does not end, and then no longer."""
     half = {"requests": {"cpu": "600m"}}
     web = await node.run(container(resources=half), grace=20)
-    with node.slow("StopContainer", 100):
+    with node.slow("StopContainer", 50):
         node.want_static(pod(container(resources=half), name="static"))
         await web.until_event("ExceededGracePeriod", within=60)
-        await web.until_phase("Failed")
+        await web.until_phase("Failed", within=50)
 
 
 @witness("EVICT-01", eviction_soft=SOFT, eviction_soft_grace_period=SOFT_GRACE)

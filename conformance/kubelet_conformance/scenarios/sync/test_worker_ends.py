@@ -120,7 +120,7 @@ async def test_leftovers_of_an_ended_pod_go_with_their_grace(node: Node) -> None
     await node.kubelet.kill()
     node.api.update_status(web.namespace, web.name, {"phase": "Succeeded"})
     await node.kubelet.start()
-    await web.until_stopped()
+    await web.until_stopped(within=30)
 
 
 @witness("WORK-31")

@@ -40,7 +40,6 @@ healthzPort: {healthz_port}
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 contentType: application/json
-nodeStatusUpdateFrequency: 1s
 # No cgroups, no swap and no firewall of this machine are touched.
 cgroupDriver: cgroupfs
 cgroupsPerQOS: false

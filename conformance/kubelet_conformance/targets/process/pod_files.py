@@ -5,6 +5,7 @@ about the pod, so that what was so by then is on the record before, and once a s
 """
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,15 +17,15 @@ from kubelet_reference.server.host.clock import LoopClock
 _TEXT_BYTES_MAX = 4096
 """A larger file is recorded without its contents."""
 _POLL_SECONDS = 1.0
-_DATA_FOLDERS = ("", "volumes", "plugins")
+_DATA_FOLDERS = ("", "/volumes", "/plugins")
 """What each pod has below its folder, and its folder itself."""
-_HOSTS = "etc-hosts"
+_HOSTS = "/etc-hosts"
 
 
 class _Sight(NamedTuple):
     """A path as it was found: folders and files are recorded, files with their text; others once gone."""
 
-    path: Path
+    path: str
     is_told: bool
     is_file: bool = False
 
@@ -38,10 +39,10 @@ class PodFiles:
     def __init__(self, recorder: Recorder, pods: Path, root: Path) -> None:
         self._recorder = recorder
         self._pods = pods
-        self._root = root
-        self._known: dict[str, dict[Path, tuple[int, int]]] = {}
+        self._root = str(root).rstrip("/")
+        self._known: dict[str, dict[str, tuple[int, int]]] = {}
         """What was there, by the pod's UID, each with the time of its latest change and its size."""
-        self._logs: dict[str, Path] = {}
+        self._logs: dict[str, str] = {}
         """The folder of each pod's logs."""
         self._owners: dict[str, str] = {}
         """The UID by the id of a sandbox or container."""
@@ -76,7 +77,7 @@ class PodFiles:
             return
         elif kind == "RunPodSandbox":
             uid = about.config.metadata.uid
-            self._logs[uid] = Path(about.config.log_directory)
+            self._logs[uid] = about.config.log_directory
             self._known.setdefault(uid, {})
         else:
             named = getattr(about, "container_id", ""), getattr(about, "pod_sandbox_id", "")
@@ -97,10 +98,11 @@ class PodFiles:
 
     def _look(self, uid: str) -> None:
         """Record what has changed among the files of a pod."""
-        known, found = self._known[uid], set[Path]()
+        # Paths are texts here: this is done thousands of times, beside kubelets that need the processor.
+        known, found = self._known[uid], set[str]()
         for sight in self._found(uid):
             with suppress(OSError):
-                stat = sight.path.stat()
+                stat = os.stat(sight.path)  # noqa: PTH116 - see above
                 mark = (stat.st_mtime_ns, stat.st_size) if sight.is_file else (0, 0)
                 found.add(sight.path)
                 if known.get(sight.path) != mark:
@@ -110,22 +112,22 @@ class PodFiles:
         for path in gone:
             del known[path]
         for path in sorted(gone):
-            if gone.isdisjoint(path.parents):
+            if gone.isdisjoint(map(str, Path(path).parents)):
                 self._recorder.record("disk", op="removed", path=self._name(path))
         if gone and not known:
             del self._known[uid]  # The pod is gone; its next sandbox would make it known again.
 
     def _found(self, uid: str) -> Iterator[_Sight]:
         """What there may be of a pod's files."""
-        folder = self._root / self._pods.relative_to("/") / uid
+        folder = f"{self._root}{self._pods}/{uid}"
         for name in _DATA_FOLDERS:
-            yield _Sight(folder / name, is_told=True)
-        for path in _two_below(folder / "volumes"):
+            yield _Sight(f"{folder}{name}", is_told=True)
+        for path in _two_below(f"{folder}/volumes"):
             yield _Sight(path, is_told=False)
-        for path in (folder / _HOSTS, *_two_below(folder / "containers")):
+        for path in (f"{folder}{_HOSTS}", *_two_below(f"{folder}/containers")):
             yield _Sight(path, is_told=True, is_file=True)
         if logs := self._logs.get(uid):
-            logs = self._root / logs.relative_to("/")
+            logs = f"{self._root}{logs.rstrip('/')}"
             yield _Sight(logs, is_told=True)
             for path in _two_below(logs):
                 yield _Sight(path, is_told=True, is_file=True)
@@ -137,23 +139,25 @@ class PodFiles:
         if not sight.is_file:
             self._recorder.record("disk", op="folder", path=path)
             return
-        is_short = sight.path.stat().st_size <= _TEXT_BYTES_MAX
-        text = sight.path.read_text(encoding="utf-8", errors="replace") if is_short else None
+        file = Path(sight.path)
+        is_short = file.stat().st_size <= _TEXT_BYTES_MAX
+        text = file.read_text(encoding="utf-8", errors="replace") if is_short else None
         self._recorder.record("disk", op="written", path=path, text=text)
 
-    def _name(self, path: Path) -> str:
+    def _name(self, path: str) -> str:
         """The path as the kubelet has it."""
-        return f"/{path.relative_to(self._root)}"
+        return path.removeprefix(self._root)
 
 
-def _two_below(folder: Path) -> list[Path]:
+def _two_below(folder: str) -> list[str]:
     """What is in the folders of a folder."""
     return [entry for below in _entries(folder) for entry in _entries(below)]
 
 
-def _entries(folder: Path) -> list[Path]:
+def _entries(folder: str) -> list[str]:
     """What is in a folder, nothing in one that has just gone: the kubelet does not wait."""
     try:
-        return sorted(folder.iterdir())
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries)
     except OSError:
         return []
