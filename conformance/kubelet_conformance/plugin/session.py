@@ -188,7 +188,8 @@ class Session:
     def take(self, played: Played) -> None:
         """A scenario is over."""
         self.played.append(played)
-        if self.writer is not None and self.writer.grows:
+        # What is played on wall time is taken when all is over: the whole is written then.
+        if self.live is None and self.writer is not None and self.writer.grows:
             check = self._check_of(played.judged)
             self.writer.add(scenario_result(played, check), _results(check))
 
