@@ -77,8 +77,7 @@ def statuses_are_patched(m: Moment) -> Findings:
         return KEPT
     stored = pod.note(_Stored)
     # Whatever others have written since the last status is not known.
-    is_new = stored.is_new or _written_by_others(pod) or _RESPELLED.search(memoryview(write.body)) is not None
-    is_new = is_new or _changes(stored.status, write.body)
+    is_new = stored.is_new or _written_by_others(pod) or _changes(stored.status, write.body)
     stored.is_new = False
     return KEPT if is_new else broken(f"the PATCH of {pod.name} changes nothing", pod.status_seq)
 
@@ -89,7 +88,7 @@ def _written_by_others(pod: Pod) -> bool:
 
 def _changes(status: msgspec.Raw, body: msgspec.Raw) -> bool:
     """Whether a patch changes what is stored, as far as that is known."""
-    if not memoryview(status):
+    if not memoryview(status) or _RESPELLED.search(memoryview(body)):
         return True
     stored: Json = msgspec.json.decode(status)
     changes: Json = msgspec.json.decode(body).get("status", {})
