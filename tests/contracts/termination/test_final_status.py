@@ -290,3 +290,19 @@ def test_record_that_others_take_away_takes_the_last_state_along(*, by_others: b
     s.status(web, "Running", **PAST, containerStatuses=[named])
 
     assert bool(s.judge("TERM-30").breaks) is not by_others
+
+
+@pytest.mark.parametrize(("restarts", "breaks"), [(True, False), (False, True)])
+def test_pod_that_a_new_kubelet_refuses_may_run_still(*, restarts: bool, breaks: bool) -> None:
+    """TERM-15, TERM-30, TERM-32: no worker of a kubelet that has just started knows what it refuses."""
+    s, web, *_ = running()
+    s.status(web, "Running", **PAST, **shown(None))
+    s.wait(5)
+    if restarts:
+        s.record("kubelet", op="killed")
+        s.record("kubelet", op="started")
+    s.wait(5)
+    s.status(web, "Failed", reason="NodePorts")
+
+    broken = {each for each in ("TERM-15", "TERM-30", "TERM-32") if s.judge(each).breaks}
+    assert broken == ({"TERM-15", "TERM-30", "TERM-32"} if breaks else set())

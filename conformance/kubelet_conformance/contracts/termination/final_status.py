@@ -30,7 +30,17 @@ def _ends_here(m: Moment) -> bool:
         return False
     sent = pod.manifest.status if pod.manifest else None
     before = pod.status
-    return not (sent and sent.terminal) and not (before and before.terminal)
+    return not (sent and sent.terminal) and not (before and before.terminal) and not _is_refused_anew(m, pod)
+
+
+def _is_refused_anew(m: Moment, pod: Pod) -> bool:
+    """A kubelet that has started since refuses a pod that ran, of which its first status tells nothing.
+
+    That may be written before housekeeping has stopped what runs: no worker knows the pod (errata).
+    """
+    status = m.status
+    tells_nothing = status is not None and not status.conditions and not status.by_name
+    return tells_nothing and pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0)
 
 
 FIRST_TERMINAL = status().where(_ends_here)
@@ -138,7 +148,9 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
     before = pod.status
     if before is None or not (pod.termination or status.terminal):
         return None
-    if has_no_stored_status(pod) or _is_reported_late(m, pod) or _is_of_another_kubelet(m, pod):
+    if has_no_stored_status(pod) or _is_reported_late(m, pod):
+        return None
+    if _is_of_another_kubelet(m, pod) or _is_refused_anew(m, pod):
         return None
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
