@@ -25,7 +25,7 @@ async def test_vanished_record_of_a_completed_init(node: Node) -> None:
     """An init container is not run again because its record went, when a later one has one."""
     inits = (container("i1", "exit 0 1"), container("i2", "exit 0 1"), container("i3", "exit 0 10"))
     web = node.want(pod(init=inits))
-    await web.until_running("i3")
+    await web.until_running("i3", or_ended=True)
     node.runtime.remove_container(web.container("i1").id)
     node.runtime.remove_container(web.container("i2").id)
     await web.until_running("c1")
@@ -125,7 +125,7 @@ async def test_sandbox_dies_during_init(node: Node) -> None:
     """When the sandbox dies between two init containers, the first one runs again too."""
     inits = (container("i1", "exit 0 2"), container("i2", "exit 0 8"))
     web = node.want(pod(init=inits))
-    await web.until_running("i2")
+    await web.until_running("i2", or_ended=True)
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_running("c1")
 
