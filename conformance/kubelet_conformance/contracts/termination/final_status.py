@@ -38,7 +38,9 @@ def _is_refused_anew(m: Moment, pod: Pod) -> bool:
 
     That may be written before housekeeping has stopped what runs: no worker knows the pod (errata).
     """
-    status = m.status
+    before, status = pod.status, m.status
+    if before is None or before.terminal:
+        return False
     tells_nothing = status is not None and not status.conditions and not status.by_name
     return tells_nothing and pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0)
 
