@@ -38,7 +38,8 @@ class Session:
         self.options = options = replace(options, choice=resolved(options.choice))
         self.contracts = options.contracts()
         self._read: dict[tuple[str, ...], Baseline] = {}
-        self._deviations = self._known([] if options.baseline is None else [options.baseline])
+        if options.baseline is not None:
+            self._known([options.baseline])
         self._stage = None if options.choice.is_live else open_stage(options.choice)
         self.live = LiveRun(options, self.contracts, self._counts) if self._stage is None else None
         if self.live is not None and options.baseline is None:
@@ -65,10 +66,8 @@ class Session:
 
         The baseline is the one that was named, or comes along for the target.
         """
-        if self.options.baseline is not None:
-            known = self._deviations
-        else:
-            known = None if self.live is None else self._known(self.live.stage.baselines)
+        paths = [] if self.live is None else self.live.stage.baselines
+        known = self._known(paths if self.options.baseline is None else [self.options.baseline])
         judged = self.contracts if contracts is None else contracts
         return Check(judged, None if known is None else Baseline(known.path, known.deviations))
 

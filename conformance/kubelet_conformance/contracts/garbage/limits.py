@@ -22,12 +22,13 @@ def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
     """Where more dead containers are there than may stay, the oldest of all are removed, each container
     keeping one for as long as that is possible.
     """
-    if most_in_all(m) < 0 or container.pod is None or not lives_on(container.pod):
+    most = most_in_all(m)
+    if most < 0 or container.pod is None or not lives_on(container.pod):
         return None
     if container is not container.pod.newest(container.name):
         return None
     dead = _dead(m)
-    if container not in dead or len(dead) <= most_in_all(m):
+    if container not in dead or len(dead) <= most:
         return None
     alone = [c for c in dead if c.pod is not None and c is c.pod.newest(c.name)]
     if alone[0] is container:

@@ -42,7 +42,7 @@ def _is_refused_anew(m: Moment, pod: Pod) -> bool:
     if before is None or before.terminal:
         return False
     tells_nothing = status is not None and not status.conditions and not status.by_name
-    return tells_nothing and pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0)
+    return tells_nothing and _is_of_another_kubelet(m, pod)
 
 
 FIRST_TERMINAL = status().where(_ends_here)
@@ -152,7 +152,7 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
         return None
     if has_no_stored_status(pod) or _is_reported_late(m, pod):
         return None
-    if _is_of_another_kubelet(m, pod) or _is_refused_anew(m, pod):
+    if (pod.static and _is_of_another_kubelet(m, pod)) or _is_refused_anew(m, pod):
         return None
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
@@ -185,7 +185,8 @@ def _is_reported_late(m: Moment, pod: Pod) -> bool:
 
 
 def _is_of_another_kubelet(m: Moment, pod: Pod) -> bool:
-    return pod.static and pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0)
+    """The last status was written before this kubelet started."""
+    return pod.status_t is not None and pod.status_t < (m.node.started_t or 0.0)
 
 
 def _lost_count(
