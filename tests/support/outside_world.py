@@ -72,6 +72,16 @@ def file_pod(
     return PodHandle({"metadata": full, "spec": spec}, source)
 
 
+def create_mirror(s: TraceBuilder, web: PodHandle, uid: str = "mirror", **wrong: Any) -> None:
+    """The kubelet creates the mirror of a static pod; `wrong` replaces hash, owners or tolerations."""
+    annotations = {"kubernetes.io/config.mirror": wrong.get("hash", web.uid)}
+    owners = wrong.get("owners", [{"kind": "Node", "name": NODE, "controller": True}])
+    meta = {"name": web.name, "namespace": "default", "annotations": annotations, "ownerReferences": owners}
+    tolerations: list[Any] = wrong.get("tolerations", [{"operator": "Exists", "effect": "NoExecute"}])
+    spec: dict[str, Any] = {"tolerations": tolerations, "containers": []}
+    api_write(s, "create", uid, body={"metadata": meta, "spec": spec}, code=201)
+
+
 def remove_file(s: TraceBuilder, pod: PodHandle) -> None:
     """The manifest goes."""
     name = pod.name.removesuffix(f"-{NODE}")

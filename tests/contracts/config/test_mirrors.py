@@ -3,25 +3,21 @@
 from typing import Any
 
 import pytest
-from outside_world import api_write, file_pod, node_gone, remove_file, start_static, static_config
+from outside_world import (
+    api_write,
+    create_mirror,
+    file_pod,
+    node_gone,
+    remove_file,
+    start_static,
+    static_config,
+)
 from running import BROKEN, KEPT
 from runtime_reads import container_record, list_containers, list_sandboxes, sandbox_record
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-NO_EXECUTE = [{"operator": "Exists", "effect": "NoExecute"}]
-NODE = [{"kind": "Node", "name": "node-1", "controller": True}]
-
-
-def create_mirror(s: TraceBuilder, web: PodHandle, uid: str = "mirror", **wrong: Any) -> None:
-    """The kubelet creates the mirror of a static pod; `wrong` replaces hash, owners or tolerations."""
-    annotations = {"kubernetes.io/config.mirror": wrong.get("hash", web.uid)}
-    owners = wrong.get("owners", NODE)
-    meta = {"name": web.name, "namespace": "default", "annotations": annotations, "ownerReferences": owners}
-    spec: dict[str, Any] = {"tolerations": wrong.get("tolerations", NO_EXECUTE), "containers": []}
-    api_write(s, "create", uid, body={"metadata": meta, "spec": spec}, code=201)
 
 
 def delete_mirror(s: TraceBuilder, uid: str = "mirror", **wrong: Any) -> None:

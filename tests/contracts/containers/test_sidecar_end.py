@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from outside_world import api_write, file_pod, remove_file, static_config
+from outside_world import create_mirror, file_pod, remove_file, static_config
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
@@ -114,8 +114,7 @@ def test_end_of_a_mirror_ends_no_sidecar(s: TraceBuilder, what: str) -> None:
     """SIDECAR-16: a static pod goes with its file, and not with its mirror."""
     sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
     web = file_pod(s, initContainers=[sidecar])
-    meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
-    api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
+    create_mirror(s, web)
     sandbox = s.run_sandbox(web, config=static_config(s, web))
     s.run_container(web, sandbox, "s1")
     c1 = s.run_container(web, sandbox)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from outside_world import file_pod, start_static
+from outside_world import create_mirror, file_pod, start_static
 from pod_status import condition, end_of, ended, runs, tell_status, waits
 from running import BROKEN, running
 from trace_builder import FULL_CHANNELS, ContainerHandle, PodHandle, TraceBuilder
@@ -121,6 +121,20 @@ def test_static_pod_that_is_back_begins_anew(s: TraceBuilder, *, right: bool) ->
         for start in (LATER, "2026-01-01T02:00:00Z"):
             moved = condition("Ready", "False") | {"lastTransitionTime": start}
             tell_status(s, pod, "Running", [runs()], conditions=[moved], startTime=start)
+
+
+@detects("STATUS-08", "STATUS-09")
+def test_mirror_that_was_made_anew_may_cost_the_status(s: TraceBuilder, *, right: bool) -> None:
+    """STATUS-08, STATUS-09: a write that comes before the new mirror is taken for another pod's."""
+    web = file_pod(s)
+    create_mirror(s, web)
+    start_static(s, web)
+    tell_status(s, web, "Running", [runs()], conditions=[condition("Ready")])
+    if right:
+        s.record("deleted", uid="mirror")
+        create_mirror(s, web, "another")
+    moved = condition("Ready") | {"lastTransitionTime": LATER}
+    tell_status(s, web, "Running", [runs()], conditions=[moved], startTime=LATER)
 
 
 @pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09", "RESTARTKUBELET-11"])

@@ -3,7 +3,7 @@
 from typing import Any, TypeAlias
 
 import pytest
-from outside_world import api_write, file_pod, start_static
+from outside_world import create_mirror, file_pod, start_static
 from pod_status import again, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
 from trace_builder import PodHandle, TraceBuilder
@@ -99,14 +99,13 @@ def test_new_sandbox_whose_sidecar_has_just_started_is_pending(kubernetes: str, 
 def test_phase_is_held_back_at_that_of_the_mirror(s: TraceBuilder, *, anew: bool) -> None:
     """PHASE-02: at its deadline a static pod that runs is Pending where its mirror is new, else as before."""
     web = file_pod(s, activeDeadlineSeconds=10)
-    meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
-    api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
+    create_mirror(s, web)
     start_static(s, web)
     tell_status(s, web, "Running", [runs()], startTime="2026-01-01T00:00:00Z")
     s.wait(20)
     if anew:
         s.record("deleted", uid="mirror")
-        api_write(s, "create", "another", body={"metadata": meta}, code=201)
+        create_mirror(s, web, "another")
     tell_status(s, web, "Pending", [runs()], startTime="2026-01-01T00:00:00Z")
 
 
@@ -209,8 +208,7 @@ def test_every_kind_of_container_counts_in_every_state() -> None:
 def test_static_pod_that_nobody_shows_is_reported_nowhere(s: TraceBuilder, *, mirrored: bool) -> None:
     """PHASE-06: without its mirror nothing is written of a static pod that has ended."""
     web = file_pod(s, restartPolicy="Never")
-    meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
-    api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
+    create_mirror(s, web)
     sandbox, c1 = start_static(s, web)
     if not mirrored:
         s.record("deleted", uid="mirror")

@@ -1,6 +1,6 @@
 """What a kubelet that starts again makes of pods, probes and mirrors: right traces and wrong ones."""
 
-from outside_world import api_write, file_pod, start_static
+from outside_world import api_write, create_mirror, file_pod, start_static
 from trace_builder import PodHandle, TraceBuilder
 from twice import detects
 
@@ -17,20 +17,11 @@ def mirrored() -> tuple[TraceBuilder, PodHandle]:
     """A static pod that runs and has its mirror."""
     s = TraceBuilder()
     web = file_pod(s)
-    _create(s, web, 201)
+    create_mirror(s, web)
     start_static(s, web)
     s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Running"})
     s.wait(10)
     return s, web
-
-
-def _create(s: TraceBuilder, web: PodHandle, code: int) -> None:
-    meta = {
-        "name": web.name,
-        "namespace": "default",
-        "annotations": {"kubernetes.io/config.mirror": web.uid},
-    }
-    api_write(s, "create", "mirror" if code == 201 else "", body={"metadata": meta}, code=code)
 
 
 @detects("RESTARTKUBELET-15", if_right=Verdict.NOT_EXERCISED, begin=mirrored, is_to_go=(True, False))
@@ -44,5 +35,5 @@ def test_mirror_on_its_way_out_is_replaced(s: TraceBuilder, web: PodHandle, *, i
     restarted(s)
     s.wait(5)
     api_write(s, "delete", "mirror", grace=0, precondition="mirror")
-    _create(s, web, 201)
+    create_mirror(s, web)
     s.wait(20).record("kubelet", op="stopped")

@@ -20,6 +20,7 @@ from kubelet_conformance.trace.format.bodies import PodSandboxConfig
 from kubelet_conformance.trace.format.manifests import ContainerStatus
 from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
+from kubelet_conformance.trace.world.mirror_pods import Mirror
 from kubelet_conformance.trace.world.resolve import full_name
 from kubelet_conformance.trace.world.views import Latest
 
@@ -242,11 +243,12 @@ def status_may_be_forgotten(m: Moment, pod: Pod) -> bool:
 def is_forgotten(m: Moment, pod: Pod) -> bool:
     """A new kubelet reads the last status of an API pod from its object, and has none of a static pod.
 
-    A static pod whose file is back starts without one.
+    A static pod whose file is back starts without one, and so may one whose mirror was made anew: a write
+    that comes before the kubelet has been sent the mirror takes it for another pod's (`syncPod`).
     """
     if pod.wanted and status_may_be_forgotten(m, pod):
         return True
-    return pod.static and pod.status_seq < m.node.started_seq
+    return pod.static and pod.status_seq < max(m.node.started_seq, pod.note(Mirror).seq)
 
 
 Json = dict[str, Any]
