@@ -53,7 +53,7 @@ def test_estimate() -> None:
     plan = planned()
 
     assert plan.estimate == "5 scenarios on 3 nodes, about 86 s"
-    assert Forecast(nodes=9, concurrency=1, processors=1).seconds([[0.0]] * 4) == 6
+    assert Forecast(nodes=20, concurrency=1, processors=1).seconds([[7.0]] * 10) == 10 * (1.0 + 0.4 + 0.4)
     assert [duration(seconds) for seconds in (0.2, 119.5, 121)] == ["1 s", "120 s", "3 min"]
 
 

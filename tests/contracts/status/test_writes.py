@@ -106,6 +106,13 @@ def test_missing_pod_is_asked_for_when_another_changes(s: TraceBuilder, changes:
         s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name="web", code=404)
 
 
+@detects("STATUS-05", others=(2, 0))
+def test_missing_pods_are_asked_for_together(s: TraceBuilder, others: int) -> None:
+    """STATUS-05: of several pods that are gone each has changed, which makes a batch of all."""
+    for name in (*(f"other-{i}" for i in range(others)), *["web"] * 7):
+        s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name=name, code=404)
+
+
 @pytest.mark.parametrize("without", ["time", "kubelet", "end", "stop", "housekeeping"])
 def test_what_was_never_forgotten_may_go_on(without: str) -> None:
     """STATUS-14: the kubelet had no time to forget, or was away meanwhile, or has not ended the pod yet."""

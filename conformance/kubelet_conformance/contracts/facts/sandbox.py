@@ -159,10 +159,10 @@ def is_ready(sandbox: Sandbox) -> bool:
     """The sandbox is ready, or the runtime still says so after a StopPodSandbox that succeeded."""
     if sandbox.state == "ready":
         return True
-    ended = sandbox.stops[-1].end_t if sandbox.stops else None
-    if ended is None or sandbox.status_t is None or sandbox.record is None or sandbox.state == "removed":
+    ended_seq = sandbox.stops[-1].end_seq if sandbox.stops else 0
+    if not ended_seq or sandbox.record is None or sandbox.state == "removed":
         return False
-    return sandbox.status_t > ended and sandbox.record.state == "SANDBOX_READY"
+    return sandbox.status_seq > ended_seq and sandbox.record.state == "SANDBOX_READY"
 
 
 class StandingSeen(NamedTuple):

@@ -204,7 +204,9 @@ def missing_pod_is_left_alone(m: Moment, write: ApiWrite) -> Findings:
     # A question does not say whose it is: each of several pods that had the name has its own.
     namesakes = sum((pod.namespace, pod.name) == name for pod in m.world.pods.values())
     changes = sum(m.t - t <= STATUS_BATCH for t in m.node.note(_Missed).changes)
-    if len(recent) <= _MISSES_MAX * max(1, namesakes) + changes:
+    # The status of each other pod that is gone has changed too, and each change makes a batch of all.
+    others = sum(m.t - missed[-1] <= STATUS_BATCH for missed in known.values()) - 1
+    if len(recent) <= _MISSES_MAX * max(1, namesakes) + changes + others:
         return KEPT
     text = f"was asked for {len(recent)} times in {m.t - recent[0]:.1f} s"
     return broken(f"{write.name}, which is gone, {text}")

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 NODE_SECONDS = 3.0
 """What a node takes beside its scenarios: its kubelet starts, and what it made is removed."""
-_NODE_CPU_SECONDS = 1.5
-"""Of a processor, in which nothing else makes progress."""
+_NODE_CPU_SECONDS = 1.0
+_SCENARIO_CPU_SECONDS = 0.4
+_IDLE_CPU_SHARE = 0.04
+"""What a start, a scenario and each second of a kubelet take of a processor, that of the fakes included."""
 _NODES_A_SHARED_ONE = 5
 """One of so many nodes is shared."""
 
@@ -28,8 +30,11 @@ class Forecast:
 
     def seconds(self, nodes: Iterable[Sequence[float]]) -> float:
         """How long these nodes take, each by the seconds of its scenarios, in the order of their starts."""
-        whole = [NODE_SECONDS + _last_end(scenarios, self.concurrency) for scenarios in nodes if scenarios]
-        return max(_last_end(whole, self.nodes), len(whole) * _NODE_CPU_SECONDS / self.processors)
+        busy = [scenarios for scenarios in nodes if scenarios]
+        whole = [NODE_SECONDS + _last_end(scenarios, self.concurrency) for scenarios in busy]
+        cpu = len(busy) * _NODE_CPU_SECONDS + sum(whole) * _IDLE_CPU_SHARE
+        cpu += sum(map(len, busy)) * _SCENARIO_CPU_SECONDS
+        return max(_last_end(whole, self.nodes), cpu / self.processors)
 
 
 def duration(seconds: float) -> str:

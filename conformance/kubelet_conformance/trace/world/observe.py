@@ -203,7 +203,7 @@ def _sandbox_status(moment: Moment) -> None:
         return
     sandbox = moment.world.found_sandbox(record)
     sandbox.record = record
-    sandbox.status_t = moment.t
+    sandbox.status_t, sandbox.status_seq = moment.t, moment.call.seq
     if record.network is not None and record.network.ip:
         sandbox.ip = record.network.ip
     if record.state == "SANDBOX_NOTREADY":

@@ -202,6 +202,8 @@ class Sandbox(Entity):
     state: Literal["ready", "notready", "removed", "unseen"] = "unseen"
     status_t: float | None = None
     """When its status was last read with success."""
+    status_seq: int = 0
+    """The request for that status."""
     died_t: float | None = None
     """When it became not ready without a StopPodSandbox."""
     ip: str = ""
