@@ -49,6 +49,20 @@ def test_container_has_not_started_at_first() -> None:
     assert s.judge("PROBE-02").verdict is BROKEN
 
 
+@pytest.mark.parametrize("contract", ["PROBE-02", "PROBE-03"])
+@pytest.mark.parametrize("goes", [True, False])
+def test_pod_that_goes_starts_no_more(contract: str, *, goes: bool) -> None:
+    """PROBE-02, PROBE-03: what had not started when its pod was deleted counts as started."""
+    s, web, _, c1 = running(startupProbe=WARM, readinessProbe=READY)
+    run(s, c1, "warm-up", 1)
+    if goes:
+        s.delete(web)
+    run(s, c1, "ready", 1)
+    shows(s, web, c1, started=True, ready=False)
+
+    assert bool(s.judge(contract).breaks) is not goes
+
+
 @pytest.mark.parametrize(("waits", "verdict"), [(1, Verdict.NOT_EXERCISED), (10, BROKEN)])
 def test_change_that_is_taken_back_may_be_followed(waits: int, verdict: Verdict) -> None:
     """PROBE-06: a sync that waited for a relist stops a container for an image that is no longer wanted."""

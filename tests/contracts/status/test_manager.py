@@ -64,6 +64,22 @@ def test_status_that_was_held_up_is_older(s: TraceBuilder, outage: float) -> Non
     tell_status(s, pod, "Running", [runs(ready=False)], conditions=[moved])
 
 
+@detects("STATUS-09", code=(1, 0))
+def test_results_of_a_probe_may_be_taken_up_together(s: TraceBuilder, code: int) -> None:
+    """STATUS-09: a readiness probe that fails and succeeds again moves the time, though no status says so."""
+    probe = {"exec": {"command": ["ready"]}, "failureThreshold": 1}
+    web = s.pod(containers=[{"name": "c1", "image": "img:1", "readinessProbe": probe}])
+    c1 = s.run_container(web, s.run_sandbox(web))
+    asked = {"container_id": c1.id, "cmd": ["ready"], "timeout": "1"}
+    s.call("ExecSync", asked)
+    shown = runs(containerID=f"x://{c1.id}")
+    tell_status(s, web, "Running", [shown], conditions=[condition("Ready")])
+    for each in (code, 0):
+        s.wait(10).call("ExecSync", asked, {"exit_code": each})
+    moved = condition("Ready") | {"lastTransitionTime": LATER}
+    tell_status(s, web, "Running", [shown], conditions=[moved])
+
+
 @pytest.mark.parametrize(("api", "is_broken"), [("served", False), ("full", True)])
 def test_polled_statuses_may_miss_a_flip(api: str, *, is_broken: bool) -> None:
     """STATUS-09: between two samples a condition may flip and come back."""

@@ -247,6 +247,20 @@ def test_deletion_that_is_forced_at_once(
     s.wait(later).stop(c1, 60)
 
 
+@detects("TERM-03", timeout=(5, 30))
+def test_probes_may_run_at_the_same_time(s: TraceBuilder, timeout: int) -> None:
+    """TERM-03: a probe has failed, whichever other one has begun meanwhile."""
+    alive, ready = ({"exec": {"command": [word]}} for word in ("alive", "ready"))
+    own = {"livenessProbe": alive | {"terminationGracePeriodSeconds": 5}, "readinessProbe": ready}
+    web = s.pod(containers=[{"name": "c1", "image": "img:1", **own}])
+    c1 = s.run_container(web, s.run_sandbox(web))
+    asked = {"container_id": c1.id, "timeout": "1"}
+    probed, other = (s.begin("ExecSync", {**asked, "cmd": [word]}) for word in ("alive", "ready"))
+    s.end("ExecSync", probed, {"exit_code": 1})
+    s.end("ExecSync", other)
+    s.stop(c1, timeout)
+
+
 @pytest.mark.parametrize(("policy", "breaks"), [("Never", False), ("Always", True)])
 def test_probe_that_ends_the_pod_stops_all_of_it(policy: str, *, breaks: bool) -> None:
     """TERM-05: under Never the only container takes its sidecar along, which waits for its turn meanwhile."""

@@ -265,7 +265,7 @@ def no_hooks_or_probes(_: Moment, container: Container) -> Findings:
     spec = container.spec
     hooks = (spec.lifecycle.post_start, spec.lifecycle.pre_stop)
     given = any((*hooks, spec.liveness_probe, spec.readiness_probe, spec.startup_probe))
-    if not given or container.hooks or container.probed:
+    if not given or container.hooks or container.probes:
         return None
     return KEPT
 

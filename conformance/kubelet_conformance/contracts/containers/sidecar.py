@@ -130,10 +130,10 @@ def _awaits_startup(container: Container) -> bool:
 @observer(on=done("ExecSync"))
 def _(m: Moment, container: Container) -> None:
     probe = container.spec.startup_probe if container and container.spec else None
-    if probe is None or probe.exec is None or container.probed is None:
+    if probe is None or probe.exec is None:
         return
-    request, reply = container.probed, m.response(ExecSyncReply)
-    if request.call is m.call and request.cmd == probe.exec.command and reply.exit_code == 0:
+    probed = container.probes.get(tuple(probe.exec.command))
+    if probed is not None and probed.call is m.call and m.response(ExecSyncReply).exit_code == 0:
         container.note(_Startup).passed = True
 
 

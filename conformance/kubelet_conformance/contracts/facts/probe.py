@@ -26,6 +26,7 @@ from kubelet_conformance.contracts.facts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.format.bodies import ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Probe
 from kubelet_conformance.trace.format.records import Call
+from kubelet_conformance.trace.world.disruption import is_ended_by_the_kubelet
 
 Name = Literal["liveness", "readiness", "startup"]
 PROBE_TRIES = 3
@@ -51,6 +52,7 @@ class Runs(Note):
     published: bool | None = None
     """The latest result that came as often as its threshold says."""
     published_seq: int = 0
+    """Since which record it has been that."""
 
 
 class _Worker(Note):
@@ -265,7 +267,7 @@ def _ended(name: Name, probe: Probe, runs: Runs, old: Before, m: Moment) -> Prob
     runs.count = runs.count + 1 if runs.last is good else 1
     runs.last = good
     reached = runs.count == (probe.success_threshold if good else probe.failure_threshold)
-    if reached:
+    if reached and runs.published is not good:
         runs.published, runs.published_seq = good, m.seq
     outcome: Literal["success", "failure"] = "success" if good else "failure"
     return Probed(name, probe, runs, container, outcome, reached=reached, before=old)
@@ -328,6 +330,12 @@ def no_more_probed(container: Container) -> Pattern:
     stops = call("StopPodSandbox").where(_its_pod(container))
     ends = exited().where(about(container)).either(happened("removed", "unknown", "sandbox-died"))
     return kills.either(stops, ends, TERMINATION_ASKED.where(_its_pod(container)))
+
+
+def counts_as_started(m: Moment) -> bool:
+    """The pod is being terminated: no startup probe is executed, as if its containers had none."""
+    pod = m.pod
+    return pod is not None and (pod.termination is not None or is_ended_by_the_kubelet(m, pod))
 
 
 def probes_have_ended(m: Moment) -> bool:

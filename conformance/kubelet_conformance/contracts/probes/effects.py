@@ -54,6 +54,8 @@ def container_is_not_ready_at_first(m: Moment) -> Iterator[Finding]:
                     continue
                 if probes.may_have_a_former_worker(m, container):
                     continue
+                if name == "startup" and probes.counts_as_started(m):
+                    continue
                 said = "ready" if name == "readiness" else "started"
                 text = f"{one.name} is shown as {said}, and its {name} probe has never succeeded"
                 yield broken(text, container.started_seq)

@@ -62,8 +62,8 @@ def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding
 
 def _still_probed(pod: Pod, container: Container) -> bool:
     """The worker waits for an execution in an instance before this one."""
-    earlier = (c.probed for c in pod.containers.get(container.name, ()) if c is not container)
-    return any(one is not None and one.call.id in pod.calls_open for one in earlier)
+    earlier = (c.probes.values() for c in pod.containers.get(container.name, ()) if c is not container)
+    return any(one.call.id in pod.calls_open for probes in earlier for one in probes)
 
 
 def _first_run(container: Container, name: probes.Name, probe: Probe) -> Answered:
@@ -81,6 +81,8 @@ def startup_probe_goes_first(m: Moment) -> Findings:
     """As long as its startup probe has not succeeded, no liveness or readiness probe of a container runs."""
     probed = probes.probe_at(m)
     if probed is None or probed.name == "startup" or "startup" not in probes.exec_probes(probed.container):
+        return None
+    if probes.counts_as_started(m):
         return None
     return kept_if(
         probes.ever_succeeded(probed.container, "startup"),

@@ -12,6 +12,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, status
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.probe import runs_of
 from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, is_address, reported_ips
 from kubelet_conformance.contracts.facts.static_pod import is_forgotten, status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, are_sampled, being_read
@@ -172,8 +173,10 @@ def _may_have_flipped(m: Moment, condition: str, pod: Pod, before: PodStatus, no
     """The condition may have been otherwise in a status that was never written.
 
     Writes may be left out where the next one follows soon, or while the API server is away. What has ended
-    may have become ready just before.
+    may have become ready just before. A busy kubelet may take up several results of a probe at once.
     """
+    if condition in _READY and any(_was_probed_anew(m, pod, one) for one in now.lasting_containers):
+        return True
     if condition == "PodReadyToStartContainers":
         made_t = kubelet_view(m).made_since(pod.status_t or 0)
         is_new = any((each.ready_t or 0) >= made_t for each in pod.sandboxes)
@@ -183,6 +186,12 @@ def _may_have_flipped(m: Moment, condition: str, pod: Pod, before: PodStatus, no
     ids = {(s.name, s.container_id) for s in before.lasting_containers}
     others = {(s.name, s.container_id) for s in now.lasting_containers} - ids
     return (ended and _is_probed(pod, before)) or (condition != "PodScheduled" and bool(others))
+
+
+def _was_probed_anew(m: Moment, pod: Pod, shown: ContainerStatus) -> bool:
+    """Its readiness probe has come to another result since the status before."""
+    container = m.world.containers.get(shown.runtime_id)
+    return container is not None and runs_of(container, "readiness", m).published_seq > pod.status_seq
 
 
 def _may_come_again(status: ContainerStatus, policy: str) -> bool:

@@ -160,7 +160,7 @@ def liveness_is_not_probed_any_more(m: Moment, container: Container) -> Findings
         return None
     if command == pods.hook_command(container, "pre_stop"):
         return None
-    if container.probed is not None and container.probed.end_t is None:
+    if any(one.end_t is None for one in container.probes.values()):
         return None  # What is in progress may be tried once more.
     # One at the same moment was on its way before the stop.
     later = runs_probe(container, spec.liveness_probe).where(lambda n: n.t - m.t > SAME_MOMENT)

@@ -148,7 +148,7 @@ def execution_begins(moment: Moment) -> None:
     if request.timeout == 0:
         container.hooks.append(execution)
     else:
-        container.probed = execution
+        container.probes[tuple(request.cmd)] = execution
 
 
 def execution_ends(moment: Moment) -> None:
@@ -157,14 +157,15 @@ def execution_ends(moment: Moment) -> None:
     if container is None:
         return
     container.hooks_open.pop(moment.call.id, None)
-    for execution in (*container.hooks, *((container.probed,) if container.probed else ())):
+    for execution in (*container.hooks, *container.probes.values()):
         if execution.call is moment.call:
             execution.end_t = moment.t
             if moment.reply.error is None:
                 execution.exit_code = moment.response(ExecSyncReply).exit_code
             execution.failed = execution.exit_code != 0
-    if container.probed is not None and container.probed.call is moment.call:
-        _note_failure(container, container.probed)
+    probed = container.probes.get(tuple(moment.request(ExecSyncRequest).cmd))
+    if probed is not None and probed.call is moment.call:
+        _note_failure(container, probed)
 
 
 def _note_failure(container: Container, probed: Execution) -> None:
@@ -184,8 +185,8 @@ def drop_calls_in_flight(world: World) -> None:
     world.called_sandboxes.clear()
     for container in world.containers.values():
         container.hooks_open.clear()
-        for hook in container.hooks:
-            hook.end_t = world.node.down_t if hook.end_t is None else hook.end_t
+        for one in (*container.hooks, *container.probes.values()):
+            one.end_t = world.node.down_t if one.end_t is None else one.end_t
     for pod in (*world.pods.values(), *world.names.values()):
         if pod.calls_open:
             pod.calls_open.clear()

@@ -163,8 +163,8 @@ class Container(Entity):
     """ExecSync calls into it that have no reply yet, by call id."""
     hooks: deque[Execution] = field(default_factory=_latest_calls)
     """The latest ExecSync calls without a timeout: lifecycle hooks, oldest first."""
-    probed: Execution | None = None
-    """The latest ExecSync with a timeout: an exec probe."""
+    probes: dict[tuple[str, ...], Execution] = field(default_factory=dict[tuple[str, ...], Execution])
+    """The latest ExecSync with a timeout, which is an exec probe, by command."""
     probes_failed: dict[tuple[str, ...], Execution] = field(default_factory=dict[tuple[str, ...], Execution])
     """The latest execution of the liveness and of the startup probe, by command, where it failed."""
 
