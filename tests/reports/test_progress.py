@@ -27,11 +27,12 @@ def reported(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, total: int) -
 
 
 def test_log_gets_ten_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log gets at most ten lines, and no line for what is done soon."""
-    long, short = (reported(monkeypatch, io.StringIO(), total) for total in (300, 9))
+    """A log gets ten lines, more where the work is very long, and no line for what is done soon."""
+    long, longer, short = (reported(monkeypatch, io.StringIO(), total) for total in (300, 20_000, 9))
 
     assert long.splitlines()[0] == "30 of 300 scenarios played, now a.30"
     assert len(long.splitlines()) == 9
+    assert len(longer.splitlines()) == 19
     assert "\r" not in long
     assert short == ""
 

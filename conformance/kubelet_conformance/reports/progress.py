@@ -13,7 +13,9 @@ LOGGED_RECORDS = 2_000_000
 """How many records pass between two lines in a log."""
 _PATH_CHARS = 60
 _LOGGED_STEPS = 10
-"""How many lines a log gets at most, and how many steps pass between two at least."""
+"""How many lines a log gets, and how many steps pass between two at least."""
+_LOGGED_STEPS_MAX = 1000
+"""How many steps pass between two lines at most, however many lines that makes."""
 
 
 class Line:
@@ -51,7 +53,7 @@ class Steps(Line):
 
     def begin(self, name: str) -> None:
         """The next one."""
-        every = max(self._total // _LOGGED_STEPS, _LOGGED_STEPS)
+        every = min(max(self._total // _LOGGED_STEPS, _LOGGED_STEPS), _LOGGED_STEPS_MAX)
         self.show(
             f"{self._number} of {self._total} {self._done}, now {safe(name)}",
             log=self._number % every == 0 and self._number > 0,

@@ -241,7 +241,7 @@ async def _refused_as_expected(node: Node, cases: Sequence[tuple[dict[str, Any],
         await one.until_gone()
 
 
-@witness("ADMIT-04", cpu_millicores=1000)
+@witness("ADMIT-04", cpu_millicores=1000, undisturbed="the pod that takes its time may be gone before")
 async def test_terminating_pod_still_counts(node: Node) -> None:
     """What a deleted pod took is free when its containers have stopped, not before."""
     node.api.needs_ordinary_pods()
