@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -60,10 +61,11 @@ class Steps(Line):
         )
         self._number += 1
 
-    def advance(self, left: str) -> None:
-        """One more is done; `left` is what is left."""
+    def advance(self, left: Callable[[], str]) -> None:
+        """One more is done; `left` says what is left, and is asked on a terminal only."""
         self._number += 1
-        self.show(self._so_far(left))
+        if self._live:
+            self.show(self._so_far(left()))
 
     def log(self, left: str) -> None:
         """A line of its own in a log: nothing may have been done for a while."""

@@ -220,7 +220,7 @@ class LiveRun:
         def ended(name: str) -> None:
             self.plan.end(name)
             if progress is not None:
-                progress.advance(self._time_left())
+                progress.advance(self._time_left)
 
         minutes = asyncio.create_task(self._report_each_minute(progress))
         loop = asyncio.get_running_loop()

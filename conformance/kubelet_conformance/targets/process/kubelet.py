@@ -172,7 +172,8 @@ class ProcessKubelet(KubeletControl):
         clock, child = LoopClock(0), self._child
         try:
             async with asyncio.timeout(seconds):
-                while await self._unready():
+                # Whether it answers is asked last, for that takes a connection.
+                while self._missing() or not await self.healthy():
                     if child is not None and child.code is not None:
                         how = f"ended with {_ending(child.code)} before it was ready"
                         raise EndedAtStartError(self._with_output(how))
