@@ -26,6 +26,7 @@ from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.pod_watch import event_fields
+from kubelet_conformance.targets.process.priority import NICENESS, coming_first
 from kubelet_fakes.clock import LoopClock
 from kubelet_reference.server.host.disk import OsDisk
 
@@ -314,6 +315,19 @@ async def test_lines_of_a_child_arrive_whole() -> None:
     child.kill()
 
     assert (code, [len(line) for line in lines]) == (0, [1, 70000])
+
+
+@on_loop
+async def test_kubelets_come_after_what_serves_them() -> None:
+    """While kubelets are served this process goes first, if that is permitted; a child is as nice as ever."""
+    with coming_first():
+        own = os.nice(0)
+        child = Child(["sleep", "60"], {}, lambda _: None)
+        of_child = os.getpriority(os.PRIO_PROCESS, child.pid)
+        child.kill()
+
+    assert of_child == NICENESS == os.nice(0)
+    assert own == NICENESS - 5 or os.geteuid() != 0
 
 
 def test_single_manifest_is_written_in_place(tmp_path: Path) -> None:

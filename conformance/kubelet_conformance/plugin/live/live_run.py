@@ -37,6 +37,7 @@ from kubelet_conformance.run_record.worker_pool import Ahead, ProcessDiedError, 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target, failure_report
 from kubelet_conformance.targets.opening import open_live_stage
+from kubelet_conformance.targets.process.priority import NICENESS, coming_first
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Record
@@ -88,7 +89,6 @@ class LiveRun:
         self._deaths = 0
         self._judging: Ahead[tuple[Judged, str]] | None = None
         """Judges the traces of lives that have ended, while others are played."""
-        self._niceness = os.nice(0)
         self._runner = asyncio.Runner()
         self.plan = Plan(cheapest_first=options.fail_fast)
         self._scenarios: dict[str, LiveScenario] = {}
@@ -164,7 +164,7 @@ class LiveRun:
         if name not in self._played and not self._stop.is_set():
             given = self._scenarios[name].arguments
             lives = self._lives_to_play() if given is not None else [Life([self._act(name, arguments)])]
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError), coming_first():
                 self._runner.run(self._live(lives, progress))
             lives = [life for life in lives if life.error is not None or life.path.name]
             for life in lives:
@@ -381,7 +381,7 @@ class LiveRun:
 
     def _judged_beside(self, name: str) -> tuple[Judged, str]:
         """The same in a process of its own, for which no kubelet has to wait."""
-        os.nice(max(0, self._niceness + _NICER - os.nice(0)))
+        os.nice(max(0, NICENESS + _NICER - os.nice(0)))
         return self._judged(name)
 
     def _end_judging(self) -> None:

@@ -8,6 +8,8 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
+from kubelet_conformance.targets.process.priority import come_as_usual
+
 _CHUNK = 1 << 16
 _LINE_BYTES_MAX = 1 << 20
 _DIES_WITH_US = ("--pdeathsig", "KILL", "--")
@@ -32,6 +34,7 @@ class Child:
             env={**os.environ, **environment},
             process_group=0,
         )
+        come_as_usual(self._process.pid)
         self._ended = asyncio.Event()
         self._on_line = on_line
         self._rest = b""
