@@ -64,9 +64,8 @@ class EvictionManager:
                 await self.clock.sleep(PERIOD)
 
     def pressures(self) -> frozenset[str]:
-        """The conditions of the node; each stays for a while after it was last seen (ADMIT-09)."""
-        since = self.clock.monotonic() - self.settings.eviction_pressure_transition_period
-        return frozenset(name for name, seen in self._pressed_at.items() if seen > since)
+        """The conditions of the node as of the latest look, however long what follows it takes (ADMIT-09)."""
+        return frozenset(self._pressed_at)
 
     async def check(self) -> Sequence[Pod]:
         """Check the signals once; returns the pods that were evicted."""
@@ -81,11 +80,13 @@ class EvictionManager:
         return await self.evict_for(threshold, active)
 
     def observe(self, signals: Mapping[str, Amount]) -> None:
-        """Keep which thresholds are met, since when, and the pressures that they mean."""
+        """Keep which thresholds are met, since when, and what that means for a while after it was seen."""
         now = self.clock.monotonic()
         met = [one for one in self._thresholds if eviction_rules.is_met(one, signals.get(one.signal))]
         self._met_since = {one: self._met_since.get(one, now) for one in met}
-        self._pressed_at |= {eviction_rules.condition_of(one.signal): now for one in met}
+        seen = self._pressed_at | {eviction_rules.condition_of(one.signal): now for one in met}
+        since = now - self.settings.eviction_pressure_transition_period
+        self._pressed_at = {condition: t for condition, t in seen.items() if t > since}
 
     def is_due(self, threshold: Threshold) -> bool:
         """Whether the threshold has been met for long enough."""

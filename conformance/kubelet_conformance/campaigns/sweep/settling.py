@@ -87,10 +87,14 @@ def _desired(node: Node) -> Iterator[_Desired]:
 
 
 def _unseen(node: Node) -> Iterator[str]:
-    """What is complained of a container that runs while a newer one of its name cannot be made."""
+    """What is complained of a container that runs while a newer one of its name cannot be made.
+
+    Or that was made long after the end of the one before was reported for good.
+    """
     for each in node.runtime.containers():
         if each.state == "RUNNING":
             yield f"{each.name} of {each.sandbox.pod_name} is waiting CreateContainerError"
+            yield f"{each.name} of {each.sandbox.pod_name} is terminated Completed, and runs"
 
 
 def _twice(node: Node, *, doubles: bool) -> Iterator[str]:

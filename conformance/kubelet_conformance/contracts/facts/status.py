@@ -355,6 +355,14 @@ def _held(pod: Pod, m: Moment) -> set[str]:
     return held | {"Pending"} if pod.static and pod.note(Mirror).seq > (pod.status_seq or 0) else held
 
 
+def has_ended_for_good(pod: Pod, shown: ContainerStatus) -> bool:
+    """The container is shown as ended, and the policy never restarts it: no status shows it otherwise."""
+    ended = shown.state.terminated
+    if ended is None or pod.kind_of(shown.name) == "sidecar" or pod.restart_policy == "Always":
+        return False
+    return pod.restart_policy == "Never" or ended.exit_code == 0
+
+
 def seconds(stamp: str | None) -> int | None:
     """A time of the API's as whole seconds since the epoch; None where it is absent or no time."""
     found = epoch_seconds(stamp or "")

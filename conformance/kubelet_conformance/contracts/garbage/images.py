@@ -33,6 +33,8 @@ class _Seen:
         self.first_t = t
         self.used_t = -math.inf
         """When it was last seen in the lists beside a container that was created from it."""
+        self.is_going = False
+        """Its removal was asked for since it was last listed."""
 
     def has_one_of(self, names: set[str]) -> bool:
         """The image's id, or one of its tags or digests, is one of these names."""
@@ -72,9 +74,9 @@ def unused_images_go_the_longest_unused_first(m: Moment) -> Findings:
     why = _why_it_stays(image, used, m.t)
     if why:
         return broken(f"image {name} is removed, {why}")
-    del images.seen[image.image.id]
+    image.is_going = True
     for other in images.seen.values():
-        if not _why_it_stays(other, used, m.t) and other.used_t < image.used_t:
+        if not (other.is_going or _why_it_stays(other, used, m.t)) and other.used_t < image.used_t:
             return broken(f"image {name} is removed before {other.image.id}, which is unused for longer")
     return KEPT
 
@@ -99,7 +101,7 @@ def _images_are_listed(m: Moment) -> None:
         seen = known.seen.get(image.id)
         if seen is None:
             seen = known.seen[image.id] = _Seen(image, m.t)
-        seen.image = image
+        seen.image, seen.is_going = image, False
         if seen.has_one_of(used):
             seen.used_t = m.t
         if len(known.seen) > _IMAGES_REMEMBERED:
@@ -115,7 +117,8 @@ def _memory_is_lost(m: Moment) -> None:
 def _may_go(m: Moment) -> bool:
     """Some listed image may be removed by now."""
     used = _in_use(m)
-    return any(not _why_it_stays(one, used, m.t) for one in m.node.note(_Images).seen.values())
+    seen = m.node.note(_Images).seen.values()
+    return any(not (one.is_going or _why_it_stays(one, used, m.t)) for one in seen)
 
 
 @unused_images_go_the_longest_unused_first.clause("room is made", on=FAULT)

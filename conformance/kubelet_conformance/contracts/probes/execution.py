@@ -9,6 +9,7 @@ from kubelet_conformance.contract.patterns import call, done, exited, status
 from kubelet_conformance.contracts.facts import probe as probes
 from kubelet_conformance.contracts.facts.kills import is_killed_already
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, runs_post_start
+from kubelet_conformance.contracts.facts.status import has_ended_for_good
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, ROUNDING, TOGETHER
 from kubelet_conformance.trace.format.bodies import ExecSyncRequest
 from kubelet_conformance.trace.format.manifests import Probe
@@ -48,6 +49,8 @@ def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding
     """
     if not container.born or container.ended or not _to_watch(m) or container.kind not in {"app", "sidecar"}:
         return
+    if m.pod is not None and _is_shown_as_ended(m.pod, container):
+        return
     followed = probes.exec_probes(container)
     if m.pod is not None and _has_unseen_hook(m.pod):
         return
@@ -58,6 +61,12 @@ def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding
         return
     for name, probe in followed.items():
         yield _first_run(container, name, probe)
+
+
+def _is_shown_as_ended(pod: Pod, container: Container) -> bool:
+    """Its predecessor has ended for good, so that no status shows that it runs, which workers go by."""
+    shown = pod.status.by_name.get(container.name) if pod.status is not None else None
+    return shown is not None and has_ended_for_good(pod, shown)
 
 
 def _still_probed(pod: Pod, container: Container) -> bool:

@@ -243,7 +243,9 @@ def _has_changed(m: Moment, container: Container) -> bool:
 
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
-    called_off = containers.HELD_UP.either(call("StopPodSandbox"), pods.another_image(container))
+    called_off = containers.HELD_UP.either(
+        call("StopPodSandbox"), pods.another_image(container), _IMAGE_UNREAD
+    )
     return answered(
         by=containers.start_of(container.name),
         within=within,
@@ -276,7 +278,7 @@ def probe_kill_restarts(m: Moment) -> Findings:
     if container is None or _becomes(m) != "stop and start":
         return None
     # Only the sync that stopped it starts it whatever its code: the next one goes by the policy.
-    refused = _IMAGE_UNREAD.either(event("BackOff"), failed("CreateContainer", "StartContainer", "PullImage"))
+    refused = event("BackOff").either(failed("CreateContainer", "StartContainer", "PullImage"))
     may_be_done = m.pod is not None and m.pod.restart_policy == "OnFailure"
     ended_well = container.exit is None or container.exit.code in {0, None}
     or_not = refused if may_be_done and ended_well else pods.NOBODY
@@ -314,7 +316,7 @@ def kill_and_restart_in_one_sync(m: Moment, pod: Pod, container: Container) -> F
         is_held_up or (took > SAME_MOMENT and backoffs.most_delay(m, container.name))
     ):
         return None
-    return _made_again(container, RELIST, "in the same sync", _IMAGE_UNREAD)
+    return _made_again(container, RELIST, "in the same sync")
 
 
 @contract("RESTART-12", on=_STOPPED, needs=(CRI, PODS))
@@ -326,7 +328,7 @@ def first_probe_kill_has_no_delay(m: Moment) -> Findings:
     container = _probe_kill(m)
     if container is None or _becomes(m) != "stop and start" or container.attempt:
         return None
-    return _made_again(container, REACTION, "at once", _IMAGE_UNREAD)
+    return _made_again(container, REACTION, "at once")
 
 
 def _goes_on(m: Moment) -> bool:

@@ -15,7 +15,14 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.probe import runs_of
 from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, is_address, reported_ips
 from kubelet_conformance.contracts.facts.static_pod import is_forgotten, status_may_be_forgotten
-from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, are_sampled, being_read
+from kubelet_conformance.contracts.facts.status import (
+    AGAIN,
+    END_SHOWN,
+    Reads,
+    are_sampled,
+    being_read,
+    has_ended_for_good,
+)
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.format.records import ApiWrite, Status
@@ -194,11 +201,6 @@ def _was_probed_anew(m: Moment, pod: Pod, shown: ContainerStatus) -> bool:
     return container is not None and runs_of(container, "readiness", m).published_seq > pod.status_seq
 
 
-def _may_come_again(status: ContainerStatus, policy: str) -> bool:
-    ended = status.state.terminated
-    return policy == "Always" or (policy == "OnFailure" and ended is not None and ended.exit_code != 0)
-
-
 @contract("STATUS-10", on=AGAIN, needs=(STATUS, PODS))
 def ended_container_stays_ended(m: Moment) -> Findings:
     """A container that the policy never restarts stays terminated once it was shown so.
@@ -216,9 +218,7 @@ def ended_container_stays_ended(m: Moment) -> Findings:
 def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterator[Finding]:
     for old in before.lasting_containers:
         is_ended = ended.get(old.name)
-        if old.state.terminated is None or is_ended is None or pod.kind_of(old.name) == "sidecar":
-            continue
-        if _may_come_again(old, pod.restart_policy):
+        if is_ended is None or not has_ended_for_good(pod, old):
             continue
         if is_ended:
             yield KEPT

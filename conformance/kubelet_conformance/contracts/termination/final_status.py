@@ -168,8 +168,9 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
 
 def _tells_its_address(sandbox: Sandbox, started_t: float) -> bool:
     """The runtime has reported, or reports, the sandbox's address to a kubelet that started then."""
-    if sandbox.state == "removed":
-        return False
+    was_asked = any(stop.end_t is None and stop.call.t < started_t for stop in sandbox.stops)
+    if sandbox.state == "removed" or was_asked:
+        return False  # Perhaps it was stopped, and the kubelet before got no answer.
     ends = [sandbox.died_t] if sandbox.died_t is not None else [stop.end_t for stop in sandbox.stops]
     return sandbox.state == "ready" or any(end is not None and end >= started_t for end in ends)
 

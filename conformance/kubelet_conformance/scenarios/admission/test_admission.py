@@ -467,7 +467,13 @@ _CONDITIONS = {
 _LIMITS = dict.fromkeys((each.replace("_", ".") for each in _CONDITIONS), "10%")
 
 
-@witness("ADMIT-03", "ADMIT-09", eviction_hard=_LIMITS, eviction_pressure_transition_period=15)
+@witness(
+    "ADMIT-03",
+    "ADMIT-09",
+    eviction_hard=_LIMITS,
+    eviction_pressure_transition_period=15,
+    undisturbed="an image that is slow to go keeps the condition",
+)
 async def test_refused_pod_is_told_what_the_node_lacks(node: Node) -> None:
     """The status of a pod that a node refuses for its condition names that condition."""
     wrong: list[str] = []

@@ -118,7 +118,7 @@ async def test_changed_debugger_runs_on(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("EPH-07")
+@witness("EPH-07", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugger_of_a_container_that_is_not_made_waits(node: Node) -> None:
     """An ephemeral container cannot look into one that does not exist, and is made when that does."""
     node.runtime.publish_image("registry/late:1", there=False)

@@ -206,7 +206,7 @@ async def test_lost_container_has_its_hook_before_it_is_made_again(node: Node) -
     await web.until_running("c1", attempt=1)
 
 
-@witness("HOOK-03", "START-02")
+@witness("HOOK-03", "START-02", undisturbed="a hook is executed once, whatever becomes of that")
 async def test_failed_hook_is_what_a_container_waits_for(node: Node) -> None:
     """A container whose postStart hook fails waits with that reason."""
     web = node.want(pod(container("c1", lifecycle={"postStart": exec_hook("x 1 0")})))

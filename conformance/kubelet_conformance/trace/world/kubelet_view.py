@@ -109,6 +109,10 @@ class KubeletView:
         """The API server is unreachable, or the runtime down: no new pod or update is handled."""
         return self.api_away_t is not None or self.down_since(t) is not None
 
+    def list_failed_since(self, t: float) -> bool:
+        """A list of what runs has failed since then."""
+        return self._list_failed_t >= t
+
     def api_was_away(self, t: float) -> bool:
         """The API server was unreachable at `t` or since: writes may have been deferred."""
         return self.api_away_t is not None or self.api_back_t >= t
