@@ -52,7 +52,8 @@ class Runs(Note):
     published: bool | None = None
     """The latest result that came as often as its threshold says."""
     published_seq: int = 0
-    """Since which record it has been that."""
+    published_t: float = -math.inf
+    """Since when it has been that."""
 
 
 class _Worker(Note):
@@ -268,7 +269,7 @@ def _ended(name: Name, probe: Probe, runs: Runs, old: Before, m: Moment) -> Prob
     runs.last = good
     reached = runs.count == (probe.success_threshold if good else probe.failure_threshold)
     if reached and runs.published is not good:
-        runs.published, runs.published_seq = good, m.seq
+        runs.published, runs.published_seq, runs.published_t = good, m.seq, m.t
     outcome: Literal["success", "failure"] = "success" if good else "failure"
     return Probed(name, probe, runs, container, outcome, reached=reached, before=old)
 

@@ -23,7 +23,7 @@ from kubelet_conformance.contracts.facts.status import (
     being_read,
     has_ended_for_good,
 )
-from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.format.records import ApiWrite, Status
 from kubelet_conformance.trace.world.disruption import disruption_of
@@ -196,9 +196,12 @@ def _may_have_flipped(m: Moment, condition: str, pod: Pod, before: PodStatus, no
 
 
 def _was_probed_anew(m: Moment, pod: Pod, shown: ContainerStatus) -> bool:
-    """Its readiness probe has come to another result since the status before."""
+    """Its readiness probe has come to another result since the status before, or just before that."""
     container = m.world.containers.get(shown.runtime_id)
-    return container is not None and runs_of(container, "readiness", m).published_seq > pod.status_seq
+    if container is None:
+        return False
+    runs = runs_of(container, "readiness", m)
+    return runs.published_seq > pod.status_seq or m.t - runs.published_t <= API_POLL
 
 
 @contract("STATUS-10", on=AGAIN, needs=(STATUS, PODS))
