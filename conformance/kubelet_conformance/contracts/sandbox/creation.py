@@ -237,6 +237,8 @@ def several_sandboxes_are_replaced(m: Moment, pod: Pod) -> Findings:
         return None
     if pod.restart_policy != "Always" or sandboxes.why_replaced(pod) != "more than one is ready":
         return None
+    if any(sandboxes.is_ready(one) and sandboxes.may_be_stopped(one) for one in pod.sandboxes):
+        return None
     return _is_killed(pod, RETRY + RETRY_SLACK, "which has two ready sandboxes,", or_not=TERMINATION_ASKED)
 
 

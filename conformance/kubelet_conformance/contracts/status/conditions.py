@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kubelet_conformance.contract import Finding, Moment, Note, Pod, Sandbox
+from kubelet_conformance.contract import Finding, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import deleted, done, failed, happened, pod_set, status
 from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import may_have_started, sidecars, starts_are_reported
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, to_run
-from kubelet_conformance.contracts.facts.sandbox import is_ready, why_replaced
+from kubelet_conformance.contracts.facts.sandbox import is_ready, may_be_stopped, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import is_forgotten
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PullImageRequest
@@ -369,17 +369,11 @@ def _may_be_old(m: Moment, now: statuses.Written, gone_t: float) -> bool:
     return statuses.may_be_old(m, gone_t, is_same=before is not None and before.status == "True")
 
 
-def _may_be_stopped(sandbox: Sandbox) -> bool:
-    """A stop of it is in progress, or has failed and may have taken place: its status was not read since."""
-    stop = sandbox.stops[-1] if sandbox.stops else None
-    return stop is not None and (stop.end_t is None or (sandbox.status_t or 0.0) <= stop.end_t)
-
-
 def _is_in_use(now: statuses.Written) -> bool:
     """The status is built from a container of the newest sandbox, which no call has tried to stop."""
     newest, status = now.pod.sandboxes[-1], now.status
     every = status.lasting_containers
-    return any(said.runtime_id in newest.containers for said in every) and not _may_be_stopped(newest)
+    return any(said.runtime_id in newest.containers for said in every) and not may_be_stopped(newest)
 
 
 @contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=statuses.REPORTED_AT_ONCE)

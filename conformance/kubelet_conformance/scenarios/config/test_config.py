@@ -57,7 +57,7 @@ async def test_changes_that_mean_something(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("CONFIG-05")
+@witness("CONFIG-05", undisturbed="a fault of its own comes at a call that it counts")
 async def test_changes_wake_a_worker_that_waits(node: Node) -> None:
     """A pod that waits for its retry is not tried earlier for a foreign status, and is for an annotation."""
     with node.fault("RunPodSandbox", code="UNKNOWN"):

@@ -191,8 +191,8 @@ async def test_api_pod_of_the_same_name_is_not_blocked(node: Node) -> None:
         node.want_static(pod())
         await node.static("web").until_started("c1")
         await node.wait(3)
-    # A kubelet reports anew what room the node has.
-    await node.wait(3)
+    # A kubelet reports anew what room the node has, each ten seconds.
+    await node.wait(12)
     bound = node.want(pod(name=f"web-{node.name}"))
     await bound.until_started("c1", within=10)
     await node.wait(5)

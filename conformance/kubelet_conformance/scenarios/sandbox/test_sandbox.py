@@ -257,7 +257,7 @@ async def test_sandbox_without_address_is_replaced(node: Node) -> None:
 @witness(
     "SANDBOX-02",
     "SANDBOX-03",
-    exempt=("CRI-05",),
+    exempt=("CRI-05", "CRI-19"),
     undisturbed="a fault of its own comes at a call that it counts",
 )
 async def test_two_ready_sandboxes_are_one_too_many(node: Node) -> None:
