@@ -1,7 +1,7 @@
 """Who gets a processor first: this process, as all kubelets of a run wait for what it serves."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 NICENESS = os.nice(0)
@@ -11,7 +11,7 @@ _FIRST = 5
 
 
 @contextmanager
-def coming_first() -> Iterator[None]:
+def coming_first() -> Generator[None]:
     """Get a processor before the kubelets do while the context is open, where that is permitted."""
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS - _FIRST)
