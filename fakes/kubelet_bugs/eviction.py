@@ -8,11 +8,12 @@ from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.eviction.eviction_manager import EvictionManager
 from kubelet_reference.eviction.eviction_rules import Threshold
 from kubelet_reference.eviction.pod_killer import PodKiller
-from kubelet_reference.kubelet.pod_handlers import EVICTED, PodHandlers
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import Update, Worker
@@ -125,7 +126,7 @@ class DeletesEvicted(StatusManager):
     """The object of an evicted pod is deleted."""
 
     def _may_be_deleted(self, uid: str, stored: Pod, kept: Kept) -> bool:
-        is_over = stored.status is not None and stored.status.reason == EVICTED and kept.finished
+        is_over = stored.status is not None and stored.status.reason == Reason.EVICTED and kept.finished
         return is_over or super()._may_be_deleted(uid, stored, kept)
 
 
@@ -141,7 +142,9 @@ class _ClearsNothingAway(PodHandlers):
     """Leaves the containers of evicted pods to others."""
 
     def reconcile(self, reported: Iterable[Pod]) -> None:
-        super().reconcile([pod for pod in reported if not (pod.status and pod.status.reason == EVICTED)])
+        super().reconcile(
+            [pod for pod in reported if not (pod.status and pod.status.reason == Reason.EVICTED)]
+        )
 
 
 class _GivesUpTheEvicted(PodWorkers):
@@ -178,7 +181,7 @@ class EvictedAreNew(PodHandlers):
 
     @staticmethod
     def _renewed(pod: Pod) -> Pod:
-        evicted = pod.status is not None and pod.status.reason == EVICTED
+        evicted = pod.status is not None and pod.status.reason == Reason.EVICTED
         return structs.replace(pod, status=None) if evicted else pod
 
 

@@ -182,9 +182,9 @@ class Untriggered(ProbeWorker):
 class OneProbeEach(Prober):
     """Of several probes of a container only one is executed."""
 
-    def _start(self, uid: str, worker: ProbeWorker) -> None:
-        if all(name != worker.container.name for name, _ in self._workers.get(uid, {})):
-            super()._start(uid, worker)
+    def _start(self, key: tuple[str, str, ProbeKind], worker: ProbeWorker) -> None:
+        if all(each[:2] != key[:2] for each in self._workers):
+            super()._start(key, worker)
 
 
 @bug("MUT-PROBE-24", breaks="PROBE-24")
@@ -201,9 +201,9 @@ class WorkerPerSync(Prober):
     """Each sync of a pod starts another worker for each of its probes."""
 
     def add_pod(self, pod: Pod) -> None:
-        workers = self._workers.pop(pods.uid(pod), {})
+        workers = [self._workers.pop(key) for key in [*self._workers] if key[0] == pods.uid(pod)]
         super().add_pod(pod)
-        for worker in workers.values():
+        for worker in workers:
             worker.pod = pod
 
 

@@ -76,7 +76,7 @@ def a_record(
     return ContainerRecord(
         id=f"{name}-{attempt}",
         name=name,
-        state=ContainerState(state),
+        state=ContainerState(state.lower()),
         attempt=attempt,
         restart_count=attempt if restart_count is None else restart_count,
         hash="0" if changed else container_hash(Container(name=name, image="img:1"), BEHAVIOUR),

@@ -28,8 +28,13 @@ def failure(code: grpc.StatusCode = grpc.StatusCode.INTERNAL, text: str = "broke
 
 def listed(uid: str, *, sandbox: str = "RUNNING", **containers: str) -> ListedPod:
     """A pod as lists show it: the state of its sandbox ("" for none) and of each container by id."""
-    found = [ListedRecord(key, key, ContainerState(state), created_at=1) for key, state in containers.items()]
-    sandboxes = [ListedRecord(f"s-{uid}", uid, ContainerState(sandbox), created_at=1)] if sandbox else []
+    found = [
+        ListedRecord(key, key, ContainerState(state.lower()), created_at=1)
+        for key, state in containers.items()
+    ]
+    sandboxes = (
+        [ListedRecord(f"s-{uid}", uid, ContainerState(sandbox.lower()), created_at=1)] if sandbox else []
+    )
     return ListedPod(uid, f"pod-{uid}", "default", tuple(sandboxes), tuple(found))
 
 

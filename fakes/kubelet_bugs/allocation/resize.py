@@ -111,10 +111,10 @@ class EndsOnOlderFile(Allocations):
 class TakesWhatIsUsed(Resizer):
     """Memory is taken from a container that uses it."""
 
-    async def refusal(self, change: ResourceChange) -> str | None:
+    async def refusal(self, change: ResourceChange) -> str:
         if change.resource == MEMORY and await self._client.memory_usage(change.record.id):
             return await super().refusal(replace(change, new=change.old))
-        return None
+        return ""
 
 
 @bug("MUT-PLEG-17", breaks="PLEG-17", kubernetes="1.33")

@@ -22,7 +22,7 @@ class OneOfEachName(Mux):
         others = (
             known for other, held in self._known.items() if other is not source for known in held.values()
         )
-        if pods.key(given) in {pods.key(known.pod) for known in others}:
+        if pods.key(given) in {pods.key(known) for known in others}:
             return None
         return super()._accept(source, given)
 
@@ -120,7 +120,7 @@ class AllAnew(Mux):
     """When one pod changes all pods of its source are removed and added anew."""
 
     def change_pods(self, source: Source, changed: Iterable[Pod], gone: Iterable[str] = ()) -> None:
-        wanted = {uid: known.given for uid, known in self._known[source].items() if uid not in {*gone}}
+        wanted = {uid: known for uid, known in self._known[source].items() if uid not in {*gone}}
         self._merge(source, (), [*self._known[source]], is_first=False)
         self.set_pods(source, {**wanted, **{pods.uid(pod): pod for pod in changed}}.values())
 
@@ -196,5 +196,5 @@ class SourceMayForget(Mux):
 
     def set_pods(self, source: Source, wanted: Iterable[Pod]) -> None:
         named = {pods.uid(pod): pod for pod in wanted}
-        missing = (known.given for uid, known in self._known[source].items() if uid not in named)
+        missing = (known for uid, known in self._known[source].items() if uid not in named)
         super().set_pods(source, [*named.values(), *missing])

@@ -7,6 +7,7 @@ from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference.api import pods
+from kubelet_reference.api.metrics import EPHEMERAL
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord, ContainerState
 from kubelet_reference.api.results import KillReason
@@ -17,7 +18,7 @@ from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodAc
 from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
 from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
-from kubelet_reference.kuberuntime.runtime_manager import EPHEMERAL, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.status.conditions import pod_conditions
 from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, StatusInput

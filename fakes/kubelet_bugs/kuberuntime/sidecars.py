@@ -8,6 +8,7 @@ from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference.api import pods
+from kubelet_reference.api.metrics import INIT
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.api.restart_policy import restarts_on_failure
@@ -22,7 +23,7 @@ from kubelet_reference.kuberuntime.actions.sidecars import (
 )
 from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container.hooks import Hooks
-from kubelet_reference.kuberuntime.runtime_manager import INIT, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.worker import ProbeWorker
 from kubelet_reference.status.status_manager import StatusManager

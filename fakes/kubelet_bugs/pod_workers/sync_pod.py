@@ -11,6 +11,7 @@ from msgspec import structs
 from kubelet_bugs.bug import bug
 from kubelet_reference.allocation.dynamic_resources import DynamicResources, ResourcesError
 from kubelet_reference.api import pods
+from kubelet_reference.api.metrics import APP, EPHEMERAL, INIT
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.results import KillReason
@@ -18,7 +19,7 @@ from kubelet_reference.api.sync_result import Action, Failure, SyncResult
 from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
 from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 from kubelet_reference.kuberuntime.container.start_container import StartContext
-from kubelet_reference.kuberuntime.runtime_manager import APP, EPHEMERAL, INIT, PodSync, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_manager import PodSync, RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxCreator, SandboxError
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
@@ -211,8 +212,7 @@ class ForgivesSandboxes(RuntimeManager):
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
     ) -> SyncResult:
         result = await super().sync_pod(pod, records, pull_secrets)
-        kept = tuple(one for one in result.results if one.reason is not Failure.CREATE_SANDBOX)
-        return structs.replace(result, results=kept)
+        return structs.replace(result, problem="")
 
 
 @bug("MUT-SYNC-07", breaks="SYNC-07")

@@ -11,6 +11,8 @@ from kubelet_reference.api.results import ProbeKind
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of all histograms, in seconds."""
+APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
+"""The kinds of containers."""
 _CONTAINER_TYPE = "container_type"
 _OPERATION = "operation_type"
 _LIFECYCLES = {"waiting": "sync", "finished": "terminated"}
@@ -70,7 +72,7 @@ class Metrics:
             self._watch_state(state, listed)
 
     def _watch_state(self, state: ContainerState, listed: Callable[[], Sequence[ListedPod]]) -> None:
-        self.running_containers.labels(state.lower()).set_function(lambda: containers_in(state, listed()))
+        self.running_containers.labels(state).set_function(lambda: containers_in(state, listed()))
 
     def set_working_pods(self, workers: Mapping[str, tuple[str, Pod | None]], wanted: Iterable[Pod]) -> None:
         """The workers by UID, each with its state and the spec that it has; `wanted` are the desired pods."""

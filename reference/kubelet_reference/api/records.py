@@ -1,7 +1,7 @@
 """What the runtime knows of a pod, as the kubelet remembers it between relists."""
 
 from collections.abc import Sequence
-from enum import StrEnum
+from enum import StrEnum, auto
 from ipaddress import ip_address
 
 import msgspec
@@ -11,12 +11,12 @@ NANOSECONDS = 1_000_000_000
 
 
 class ContainerState(StrEnum):
-    """The state of a container, in the words of the CRI."""
+    """The state of a container, which the kubelet's texts and metrics name in lower case."""
 
-    CREATED = "CREATED"
-    RUNNING = "RUNNING"
-    EXITED = "EXITED"
-    UNKNOWN = "UNKNOWN"
+    CREATED = auto()
+    RUNNING = auto()
+    EXITED = auto()
+    UNKNOWN = auto()
 
 
 class ActuatedResources(msgspec.Struct, frozen=True):

@@ -13,12 +13,12 @@ class Answer(msgspec.Struct, frozen=True):
     warns: bool = False
 
 
-class ProbeOutcome(StrEnum):
+class ProbeOutcome(Enum):
     """The published result of a probe."""
 
-    SUCCESS = "Success"
-    FAILURE = "Failure"
-    UNKNOWN = "Unknown"
+    SUCCESS = auto()
+    FAILURE = auto()
+    UNKNOWN = auto()
 
 
 class ProbeKind(StrEnum):

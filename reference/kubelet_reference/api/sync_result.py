@@ -12,10 +12,7 @@ class Action(StrEnum):
 
     START_CONTAINER = "StartContainer"
     KILL_CONTAINER = "KillContainer"
-    CREATE_SANDBOX = "CreatePodSandbox"
     KILL_SANDBOX = "KillPodSandbox"
-    RESIZE = "ResizePodInPlace"
-    REMOVE_CONTAINER = "RemoveContainer"
 
 
 class Failure(StrEnum):
@@ -27,10 +24,7 @@ class Failure(StrEnum):
     RUN_CONTAINER = "RunContainerError"
     POST_START_HOOK = "PostStartHookError"
     KILL_CONTAINER = "KillContainerError"
-    CREATE_SANDBOX = "CreatePodSandboxError"
     KILL_SANDBOX = "KillPodSandboxError"
-    RESIZE = "ResizePodInPlaceError"
-    REMOVE_CONTAINER = "RemoveContainerError"
     ERR_IMAGE_PULL = "ErrImagePull"
     IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
     ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull"

@@ -8,7 +8,6 @@ then what comes, so that a pod that is dropped has made room for one that is add
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference.api import names, pods
 from kubelet_reference.api.events import Reason, Recorder
+from kubelet_reference.api.records import NANOSECONDS
 from kubelet_reference.config.changes import LOCAL, Classify, Op, classify_change
 from kubelet_reference.config.static_pods import Source
 from kubelet_reference.util.ports import Clock
@@ -39,14 +39,6 @@ _ORDER = (Op.REMOVE, Op.ADD, Op.UPDATE, Op.DELETE)
 """The order of what one snapshot brings (CONFIG-03); RECONCILE comes last, after the empty ADD."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A pod that a source wants: as the source gave it, and as the kubelet uses it."""
-
-    given: Pod
-    pod: Pod
-
-
 class Mux:
     """Merges the snapshots of `sources` into `updates`.
 
@@ -61,7 +53,7 @@ class Mux:
         self._events = events
         self._clock = clock
         self._classify = classify
-        self._known: dict[Source, dict[str, _Known]] = {source: {} for source in sources}
+        self._known: dict[Source, dict[str, Pod]] = {source: {} for source in sources}
         self._has_reported: dict[Source, bool] = dict.fromkeys(self._known, False)
         self._seen: dict[Source, bool] = dict.fromkeys(self._known, False)
 
@@ -91,11 +83,11 @@ class Mux:
     def _merge(self, source: Source, changed: Iterable[Pod], gone: Iterable[str], *, is_first: bool) -> None:
         found: dict[Op, list[Pod]] = {}
         for uid in gone:
-            found.setdefault(Op.REMOVE, []).append(self._known[source].pop(uid).pod)
+            found.setdefault(Op.REMOVE, []).append(self._known[source].pop(uid))
         for pod in changed:
             op = self._accept(source, pod)
             if op is not None:
-                found.setdefault(op, []).append(self._known[source][pods.uid(pod)].pod)
+                found.setdefault(op, []).append(self._known[source][pods.uid(pod)])
         for op in _ORDER:
             self._emit(op, source, found.get(op, []))
         if is_first and not any(op in found for op in (Op.ADD, Op.UPDATE, Op.DELETE)):
@@ -106,11 +98,10 @@ class Mux:
     def _accept(self, source: Source, given: Pod) -> Op | None:
         """Keep what the source now says of a pod, and return what kind of change that is."""
         known = self._known[source].get(pods.uid(given))
-        if known and known.given is given:
-            return None
-        pod = self._own_copy(source, given, known.pod if known else None)
-        op = self._classify(known.pod if known else None, pod)
-        self._known[source][pods.uid(given)] = _Known(given, pod if op or known is None else known.pod)
+        pod = self._own_copy(source, given, known)
+        op = self._classify(known, pod)
+        if op is not None:
+            self._known[source][pods.uid(given)] = pod
         return op
 
     def _own_copy(self, source: Source, given: Pod, old: Pod | None) -> Pod:
@@ -146,5 +137,5 @@ def _copied(part: Part | None) -> Part | None:
 
 
 def _rfc3339(wall_ns: int) -> str:
-    seconds, nanoseconds = divmod(wall_ns, 10**9)
+    seconds, nanoseconds = divmod(wall_ns, NANOSECONDS)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{nanoseconds:09d}Z"

@@ -13,7 +13,8 @@ import json
 from collections.abc import Mapping
 
 from cri_api.v1 import api_pb2 as cri
-from lightkube.models.core_v1 import Pod
+from lightkube.models.core_v1 import Container, Pod, PodSpec
+from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_reference.api import names, pods
 from kubelet_reference.api.models import as_json, as_model
@@ -155,7 +156,7 @@ def _json(value: object) -> str:
 def runtime_pod(listed: ListedPod | PodRecords) -> Pod:
     """A pod with the identity and the container names of a runtime pod, and nothing else."""
     every = dict.fromkeys(container.name for container in listed.containers)
-    return _pod(listed.uid, listed.name, listed.namespace, [{"name": name} for name in every], {})
+    return _pod(listed.uid, listed.name, listed.namespace, [Container(name=name) for name in every])
 
 
 def restored_pod(status: cri.ContainerStatus) -> Pod:
@@ -168,24 +169,19 @@ def restored_pod(status: cri.ContainerStatus) -> Pod:
     ports = _decoded(annotations, names.CONTAINER_PORTS)
     if isinstance(ports, list):
         container["ports"] = ports
+    grace = annotations.get(names.POD_GRACE)
     return _pod(
         labels.get(names.POD_UID, ""),
         labels.get(names.POD_NAME, ""),
         labels.get(names.POD_NAMESPACE, ""),
-        [container],
-        annotations,
+        [as_model(Container, container)],
+        int(grace) if grace is not None and grace.isdecimal() else None,
     )
 
 
-def _pod(
-    uid: str, name: str, namespace: str, containers: list[dict[str, object]], annotations: Mapping[str, str]
-) -> Pod:
-    metadata: dict[str, object] = {"uid": uid, "name": name, "namespace": namespace}
-    spec: dict[str, object] = {"containers": containers}
-    grace = annotations.get(names.POD_GRACE)
-    if grace is not None and grace.isdecimal():
-        spec["terminationGracePeriodSeconds"] = int(grace)
-    return as_model(Pod, {"metadata": metadata, "spec": spec})
+def _pod(uid: str, name: str, namespace: str, containers: list[Container], grace: int | None = None) -> Pod:
+    metadata = ObjectMeta(name=name, namespace=namespace, uid=uid)
+    return Pod(metadata=metadata, spec=PodSpec(containers, terminationGracePeriodSeconds=grace))
 
 
 def _decoded(annotations: Mapping[str, str], key: str) -> object:

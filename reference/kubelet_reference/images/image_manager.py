@@ -97,7 +97,6 @@ class ImageManager:
         self._backoff = Backoff(self.tools.clock)
         self._throttle = Throttle(self.tools.clock, settings.registry_pull_qps, settings.registry_burst)
         self._turns = self._make_turns(settings)
-        self._last_errors: dict[str, str] = {}
 
     async def ensure(
         self,
@@ -131,11 +130,7 @@ class ImageManager:
 
     def asks_first(self, policy: str) -> bool:
         """Whether ImageStatus is asked before all else: always, but for policy Always (IMAGE-03)."""
-        return policy != "Always" or self.tools.behaviour.asks_image_status_before_always_pull
-
-    def gc(self) -> None:
-        """Forget the errors that led to back-offs which are forgotten."""
-        self._last_errors = {key: text for key, text in self._last_errors.items() if self._backoff.delay(key)}
+        return policy != pods.ALWAYS or self.tools.behaviour.asks_image_status_before_always_pull
 
     def _named(self, pod: Pod, container: AnyContainer) -> cri.ImageSpec:
         """The image by its full name, with the pod's annotations (IMAGE-04, IMAGE-15)."""
@@ -180,9 +175,8 @@ class ImageManager:
         """No call is made; from 1.32 on the message has the error of the pull before (IMAGE-09)."""
         text = f'Back-off pulling image "{wanted.name}"'
         self.tools.recorder.normal(wanted.pod, Reason.BACK_OFF, text, wanted.container.name)
-        previous = self._last_errors.get(self._key(wanted))
-        if previous and self.tools.behaviour.keeps_previous_pull_error:
-            text = f"{text}: {previous}"
+        if self.tools.behaviour.keeps_previous_pull_error:
+            text = f"{text}: {self._backoff.reason(self._key(wanted))}"
         return StartError(Failure.IMAGE_PULL_BACK_OFF, text)
 
     async def _pull(self, wanted: WantedImage, credentials: Sequence[Credential]) -> EnsuredImage:
@@ -251,8 +245,8 @@ class ImageManager:
     def _failed(self, wanted: WantedImage, failure: StartError) -> StartError:
         text = f'Failed to pull image "{wanted.name}": {failure}'
         self.tools.recorder.warning(wanted.pod, Reason.FAILED, text, wanted.container.name)
-        self._backoff.next(self._key(wanted), self.tools.clock.wall_ns())
-        self._last_errors[self._key(wanted)] = f"{failure.reason}: {failure}"
+        reason = f"{failure.reason}: {failure}"
+        self._backoff.next(self._key(wanted), self.tools.clock.wall_ns(), reason)
         return failure
 
     async def _size(self, wanted: WantedImage) -> int:

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from kubelet_reference.api import pods
 from kubelet_reference.util.decision_table import Row, Table
-
-ALWAYS, NEVER = "Always", "Never"
 
 
 class Presence(Enum):
@@ -48,10 +47,10 @@ ROWS = Table[ImageFacts, Row[ImageFacts, ImageStep]](
     Row("cannot be looked for", lambda f: f.presence is Presence.FAILED, ImageStep.INSPECT_ERROR),
     Row(
         "present, and the pod may use it",
-        lambda f: f.presence is Presence.PRESENT and f.policy != ALWAYS and f.proven,
+        lambda f: f.presence is Presence.PRESENT and f.policy != pods.ALWAYS and f.proven,
         ImageStep.USE,
     ),
-    Row("must not be pulled", lambda f: f.policy == NEVER, ImageStep.NEVER_PULL),
+    Row("must not be pulled", lambda f: f.policy == pods.NEVER, ImageStep.NEVER_PULL),
     Row("backing off", lambda f: f.backing_off, ImageStep.BACK_OFF),
     Row("otherwise", lambda _: True, ImageStep.PULL),
 )

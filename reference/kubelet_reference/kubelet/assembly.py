@@ -332,7 +332,7 @@ class Assembly:
     def _is_reclaimed(self, uid: str) -> bool:
         return not self.volumes.is_mounted(uid)
 
-    def _status_of(self, pod: Pod, records: PodRecords, *, terminal: bool = False) -> PodStatus:
+    def _status_of(self, pod: Pod, records: PodRecords, *, terminal: bool) -> PodStatus:
         pod = self.allocations.applied(pod)
         stored = self.statuses.get(pod.metadata.uid or "") if pod.metadata else None
         return generate_pod_status(self._status_context, pod, records, stored=stored, terminal=terminal)
@@ -356,5 +356,4 @@ class Assembly:
         self.side.container_deletor.container_died(self.cache.get(uid), "", remove_all=True)
 
     def _forget_expired(self) -> None:
-        self.side.images.gc()
         self.allocations.keep_only({pods.uid(pod) for pod in self.manager.pods()})

@@ -21,6 +21,9 @@ class Kubelet:
     of them ends all, and is raised by `run` as an `ExceptionGroup`.
     """
 
+    components: Assembly
+    """What it is made of, once it runs."""
+
     def __init__(
         self,
         ports: Ports,
@@ -32,7 +35,6 @@ class Kubelet:
         self._settings = settings
         self._behaviour = behaviour or Behaviour.of()
         self._parts = parts or Parts()
-        self._assembly: Assembly | None = None
         self._stop = asyncio.Event()
         self._ended = asyncio.Event()
 
@@ -40,11 +42,10 @@ class Kubelet:
         """Work until `stop` is called, or until cancelled, which is a crash."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                assembly = Assembly(
+                self.components = Assembly(
                     self._ports, self._settings, self._behaviour, self._parts, tasks.create_task
                 )
-                self._assembly = assembly
-                for service in assembly.services():
+                for service in self.components.services():
                     tasks.create_task(service)
                 await self._end_on_request()
         except* _StopAskedError:
@@ -61,17 +62,11 @@ class Kubelet:
         self._stop.set()
         await self._ended.wait()
 
-    @property
-    def components(self) -> Assembly:
-        """What it is made of; `RuntimeError` before it runs."""
-        if self._assembly is None:
-            raise RuntimeError("the kubelet does not run yet")
-        return self._assembly
-
     def healthy(self) -> bool:
         """What /healthz says: the sync loop turns, and the PLEG relists (LOOP-19)."""
-        assembly = self._assembly
-        return assembly is not None and assembly.loop.is_healthy() and assembly.pleg.healthy() is None
+        if not hasattr(self, "components"):
+            return False
+        return self.components.loop.is_healthy() and self.components.pleg.healthy() is None
 
     def metrics_text(self) -> str:
         """What /metrics says."""

@@ -11,7 +11,7 @@ from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_reference.allocation.admission import Admission, Rejection, freed_by
 from kubelet_reference.api import pods
-from kubelet_reference.api.events import Recorder
+from kubelet_reference.api.events import Reason, Recorder
 from kubelet_reference.api.resources import qos_class
 from kubelet_reference.config.pod_manager import PodManager
 from kubelet_reference.eviction.preemption import Preemption
@@ -24,7 +24,6 @@ from kubelet_reference.status.pod_status import observed_generation
 from kubelet_reference.status.status_manager import StatusManager
 from kubelet_reference.util.versions import Behaviour
 
-EVICTED = "Evicted"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -87,7 +86,7 @@ class PodHandlers:
             self.manager.update(pod)
             if self.readiness_differs(pod):
                 self._dispatch_any(pod, UpdateKind.SYNC)
-            if pod.status is not None and pod.status.reason == EVICTED:
+            if pod.status is not None and pod.status.reason == Reason.EVICTED:
                 self.remove_dead_containers(pods.uid(pod))
 
     def sync(self, uids: Iterable[str]) -> None:

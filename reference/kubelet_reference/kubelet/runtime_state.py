@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_reference.cri.checks import NETWORK_READY, RUNTIME_READY
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.util.ports import Clock
@@ -20,8 +21,6 @@ FIRST_POLL_SECONDS = 0.1
 """Between polls until the runtime is ready for the first time."""
 DOWN_AFTER_SECONDS = 30.0
 """So long after the last good Status the runtime counts as down."""
-RUNTIME_READY = "RuntimeReady"
-NETWORK_READY = "NetworkReady"
 
 
 @dataclass(eq=False)

@@ -91,7 +91,6 @@ class RuntimeSide:
 
     manager: RuntimeManager
     reader: RuntimeReader
-    images: ImageManager
     garbage_collector: GarbageCollector
     image_gc_manager: ImageGCManager
     container_deletor: ContainerDeletor
@@ -135,4 +134,4 @@ def build_runtime_side(
     )
     collector = parts.garbage_collector(tools, remover, container_killer, rules)
     deletor = ContainerDeletor(remover.remove)
-    return RuntimeSide(manager, reader, images, collector, image_gc_manager, deletor)
+    return RuntimeSide(manager, reader, collector, image_gc_manager, deletor)

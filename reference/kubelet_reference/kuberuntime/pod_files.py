@@ -54,10 +54,10 @@ def restarts_in_logs(names: Iterable[str], behaviour: Behaviour) -> int:
         if match is None:
             continue
         number = int(match[1])
-        if number > sys.maxsize and not behaviour.log_names_are_anchored:
-            return count
         if number <= sys.maxsize:
             count = max(count, number + 1)
+        elif not behaviour.log_names_are_anchored:
+            break
     return count
 
 

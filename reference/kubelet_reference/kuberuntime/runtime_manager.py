@@ -29,11 +29,11 @@ from msgspec.structs import replace
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason
-from kubelet_reference.api.go_text import pod_text
+from kubelet_reference.api.metrics import APP, EPHEMERAL, INIT
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord, ContainerState, ListedPod, PodRecords
 from kubelet_reference.api.results import ProbeOutcome
-from kubelet_reference.api.sync_result import Action, ActionResult, Failure, StartError, SyncResult
+from kubelet_reference.api.sync_result import Action, ActionResult, StartError, SyncResult
 from kubelet_reference.cri.labels import runtime_pod
 from kubelet_reference.cri.runtime_reader import RuntimeReader
 from kubelet_reference.kuberuntime.actions.pod_actions import PodActions
@@ -51,9 +51,6 @@ from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordR
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.kuberuntime.sandbox import SandboxCreator, SandboxError, SandboxPutOffError
 from kubelet_reference.util.settings import Settings
-
-APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
-"""The kinds of containers, as metrics call them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +95,12 @@ class PodSync:
         if any(result.reason is not None for result in self.results[before:]):
             raise _SyncEndedError
 
+    def end_with(self, problem: str) -> None:
+        """End the sync if there is a problem."""
+        self.problem = problem
+        if problem:
+            raise _SyncEndedError
+
     def result(self) -> SyncResult:
         """What has become of it."""
         return SyncResult(tuple(self.results), self.problem)
@@ -128,7 +131,7 @@ class RuntimeManager:
             await self._kill_whole_pod(now, actions)  # 2
         else:
             await self._kill_containers(now, actions)  # 3
-            now.results += await self.components.resizer.resize(now.pod, actions.resizes)
+            now.problem = await self.components.resizer.resize(now.pod, actions.resizes)
         if self._has_work(actions):
             context = await self._ready_sandbox(now, actions)  # 4
             await self._start_each(now, context, actions.ephemeral, EPHEMERAL)  # 5
@@ -182,7 +185,7 @@ class RuntimeManager:
             if not record.has_exited:
                 kill = ContainerKill(now.pod, record.id, record.name, message="killing", grace_override=0)
                 now.note([await self.components.container_killer.kill_container(kill)])
-            now.note([await self.components.remover.remove_record(record.id, record.name)])
+            now.end_with(await self.components.remover.remove_record(record.id))
         kept = tuple(record for record in now.records.containers if record not in records)
         now.records = replace(now.records, containers=kept)
 
@@ -201,18 +204,11 @@ class RuntimeManager:
         """Make a sandbox; its id, and the IPs for its containers (SYNC-12)."""
         try:
             sandbox_id = await self.components.sandboxes.make(now.pod, config)
-        except SandboxError as error:
-            failed = ActionResult(
-                Action.CREATE_SANDBOX, pod_text(now.pod), Failure.CREATE_SANDBOX, str(error)
-            )
-            now.results.append(failed)
-            raise _SyncEndedError from error
-        except SandboxPutOffError as error:
-            raise _SyncEndedError from error
-        try:
             found = await self.components.sandboxes.ips(now.pod, sandbox_id)
         except SandboxError as error:
             now.problem = str(error)
+            raise _SyncEndedError from error
+        except SandboxPutOffError as error:
             raise _SyncEndedError from error
         self.components.sandbox_ready(now.pod)
         return sandbox_id, now.records.ips if pods.host_network(now.pod) else found

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from kubelet_reference.api.go_text import duration_text
 from kubelet_reference.api.metrics import Metrics
-from kubelet_reference.api.records import ContainerState, ListedPod, PodRecords
+from kubelet_reference.api.records import NANOSECONDS, ContainerState, ListedPod, PodRecords
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.cri.runtime_reader import RuntimeReader
 from kubelet_reference.pleg.cache import PodCache
@@ -192,7 +192,7 @@ class Pleg:
         if self._last_relist is not None:
             self.metrics.relist_interval.observe(began - self._last_relist)
         self._last_relist = began
-        self.metrics.pleg_last_seen.set(self.clock.wall_ns() // 10**9)
+        self.metrics.pleg_last_seen.set(self.clock.wall_ns() // NANOSECONDS)
 
     async def _catch_up(self, listed: tuple[ListedPod, ...]) -> None:
         """Deal with every pod that is not as it was, or whose last inspection failed."""

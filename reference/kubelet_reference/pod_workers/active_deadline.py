@@ -34,8 +34,6 @@ class Deadlines:
         """Take the pod's newest version."""
         if pods.spec(pod).activeDeadlineSeconds is not None:
             self._watched[pods.uid(pod)] = pod
-        else:
-            self.forget(pod)
 
     def forget(self, pod: Pod) -> None:
         """The pod is no longer desired."""
@@ -47,8 +45,6 @@ class Deadlines:
 
     def is_past(self, pod: Pod) -> bool:
         """Whether the pod's time is over."""
-        if pods.spec(pod).activeDeadlineSeconds is None:
-            return False
         status = self._stored(pods.uid(pod)) or pod.status
         return is_past_deadline(pod, status, self._clock.wall_ns())
 

@@ -126,11 +126,12 @@ class PodWorkers(PodStateQueries):
             worker.pending = None
 
     def _holds(self, guard: Guard, worker: Worker, update: Update | None) -> bool:
+        pod = update.pod if update is not None else None
         match guard:
             case Guard.STATIC:
-                return update is not None and update.pod is not None and pods.is_static(update.pod)
+                return pod is not None and pods.is_static(pod)
             case Guard.ENDED_BEFORE:
-                return update is not None and update.pod is not None and self._ended_before(update.pod)
+                return pod is not None and self._ended_before(pod)
             case Guard.NO_SPEC:
                 return worker.active is None or worker.active.pod is None
 

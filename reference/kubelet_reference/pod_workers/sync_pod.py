@@ -45,7 +45,7 @@ NETWORK_NOT_READY = "network is not ready"
 class GenerateStatus(Protocol):
     """Makes a pod's status; `terminal` says that it is the last one."""
 
-    def __call__(self, pod: Pod, records: PodRecords, *, terminal: bool = False) -> PodStatus:
+    def __call__(self, pod: Pod, records: PodRecords, *, terminal: bool) -> PodStatus:
         """The status, from these records."""
         ...
 
@@ -96,7 +96,7 @@ class PodSyncer:
 
     def publish_status(self, pod: Pod, records: PodRecords) -> PodStatus:
         """Compute the status from the records as they are, and set it at the status manager (SYNC-01)."""
-        status = self.generate(pod, records)
+        status = self.generate(pod, records, terminal=False)
         self.statuses.set_pod_status(pod, status)
         return status
 
@@ -177,7 +177,7 @@ class PodSyncer:
         change_status: Callable[[PodStatus], PodStatus] | None,
     ) -> None:
         """Stop everything of the pod within `grace` seconds (None: those of the spec)."""
-        status = self.generate(pod, records)
+        status = self.generate(pod, records, terminal=False)
         if change_status is not None:
             status = change_status(status)
         self.statuses.set_pod_status(pod, status)

@@ -99,11 +99,9 @@ class Waits:
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; raises `WaitCancelled` when cut."""
+        self._waiting = task = asyncio.ensure_future(work)
         if self._is_cancelled:
-            work.close()
-            raise WaitCancelled("the pod's termination was asked for")
-        task = asyncio.ensure_future(work)
-        self._waiting = task
+            task.cancel()
         try:
             return await task
         except asyncio.CancelledError:

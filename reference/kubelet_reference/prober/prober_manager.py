@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus, Probe
 from msgspec.structs import replace
@@ -11,6 +11,9 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.prober.results import ProbeUpdate, ResultCache, is_older, kept_by_probe
 from kubelet_reference.prober.worker import ProbeTools, ProbeWorker
+
+_Key: TypeAlias = tuple[str, str, ProbeKind]
+"""The UID of a pod, the name of a container, and the kind of its probe."""
 
 
 class Prober:
@@ -26,7 +29,7 @@ class Prober:
         self.updates = asyncio.Queue[ProbeUpdate]()
         self._tools = tools
         self._results = self._result_caches()
-        self._workers: dict[str, dict[tuple[str, ProbeKind], ProbeWorker]] = {}
+        self._workers: dict[_Key, ProbeWorker] = {}
         self._tasks = asyncio.TaskGroup()
 
     async def run(self) -> None:
@@ -35,15 +38,12 @@ class Prober:
             await asyncio.get_running_loop().create_future()
 
     def add_pod(self, pod: Pod) -> None:
-        """Start the workers that the pod lacks, and show it to those that it has (PROBE-01, PROBE-27)."""
-        uid = pods.uid(pod)
-        workers = self._workers.get(uid, {})
-        for worker in workers.values():
-            worker.pod = pod
+        """Start the workers that the pod lacks (PROBE-01, PROBE-27)."""
         for container, kind, probe in _probes(self.probed(pod)):
-            if (container.name, kind) not in workers:
+            key = pods.uid(pod), container.name, kind
+            if key not in self._workers:
                 worker = self.worker_type(kind, probe, pod, container, self._tools, self._results[kind])
-                self._start(uid, worker)
+                self._start(key, worker)
 
     def probed(self, pod: Pod) -> tuple[Container, ...]:
         """The app containers and sidecars; other init containers are not probed (PROBE-01, INIT-20)."""
@@ -54,13 +54,13 @@ class Prober:
 
         Sidecars are probed on until all is killed; nothing comes of it any more (SIDECAR-25).
         """
-        for (_, kind), worker in self._workers.get(pods.uid(pod), {}).items():
-            if kind is not ProbeKind.READINESS and not pods.is_sidecar(worker.container):
+        for worker in self._of(pod):
+            if worker.kind is not ProbeKind.READINESS and not pods.is_sidecar(worker.container):
                 worker.stop()
 
     def remove_pod(self, pod: Pod) -> None:
         """Stop all workers of the pod (PROBE-12)."""
-        for worker in self._workers.get(pods.uid(pod), {}).values():
+        for worker in self._of(pod):
             worker.stop()
 
     def liveness(self, container_id: str) -> ProbeOutcome | None:
@@ -112,7 +112,7 @@ class Prober:
         if outcome is not None:
             return outcome is ProbeOutcome.SUCCESS
         kind = ProbeKind.STARTUP
-        worker = self._worker(pods.uid(pod), shown.name, kind)
+        worker = self._workers.get((pods.uid(pod), shown.name, kind))
         return self._is_unprobed(kind, pod, shown, worker) or self._is_kept(kind, pod, shown)
 
     def _is_ready(self, pod: Pod, shown: ContainerStatus) -> bool:
@@ -121,7 +121,7 @@ class Prober:
         if outcome is ProbeOutcome.SUCCESS:
             return True
         kind = ProbeKind.READINESS
-        worker = self._worker(pods.uid(pod), shown.name, kind)
+        worker = self._workers.get((pods.uid(pod), shown.name, kind))
         if worker is not None:
             worker.trigger()
         unprobed = self._is_unprobed(kind, pod, shown, worker)
@@ -149,26 +149,20 @@ class Prober:
         tools = self._tools
         return tools.behaviour.keeps_readiness and kept_by_probe(kind, pod, shown, tools.began_wall)
 
-    def _worker(self, uid: str, container: str, kind: ProbeKind) -> ProbeWorker | None:
-        return self._workers.get(uid, {}).get((container, kind))
+    def _of(self, pod: Pod) -> list[ProbeWorker]:
+        """The workers of the pod."""
+        return [worker for (uid, *_), worker in self._workers.items() if uid == pods.uid(pod)]
 
     def _result_caches(self) -> dict[ProbeKind, ResultCache]:
         """A cache for each kind of probe: readiness must not be taken for liveness (K8S-9649)."""
         return {kind: ResultCache(kind, self.updates) for kind in ProbeKind}
 
-    def _start(self, uid: str, worker: ProbeWorker) -> None:
-        key = (worker.container.name, worker.kind)
-        self._workers.setdefault(uid, {})[key] = worker
+    def _start(self, key: _Key, worker: ProbeWorker) -> None:
+        """Let it work; when it ends a later sync starts another one if there is something to probe."""
+        self._workers[key] = worker
         name = f"{worker.kind} of {worker.container.name} in {pods.key(worker.pod)}"
         task = self._tasks.create_task(worker.run(), name=name)
-        task.add_done_callback(lambda _: self._forget(uid, key))
-
-    def _forget(self, uid: str, key: tuple[str, ProbeKind]) -> None:
-        """Drop a worker that has ended; a later sync starts a new one if there is something to probe."""
-        workers = self._workers.get(uid, {})
-        workers.pop(key, None)
-        if not workers:
-            self._workers.pop(uid, None)
+        task.add_done_callback(lambda _: self._workers.pop(key, None))
 
 
 def _probes(containers: Iterable[Container]) -> Iterator[tuple[Container, ProbeKind, Probe]]:

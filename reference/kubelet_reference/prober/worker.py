@@ -159,9 +159,8 @@ def probe_transition(
     count = state.count + 1 if outcome is state.last else 1
     if count < threshold:
         return ProbeTransition(ProbeState(state.container_id, last=outcome, count=count), None)
-    if rests_after(kind, outcome, behaviour):
-        return ProbeTransition(ProbeState(state.container_id, on_hold=True, last=outcome), outcome)
-    return ProbeTransition(ProbeState(state.container_id, last=outcome, count=count), outcome)
+    on_hold = rests_after(kind, outcome, behaviour)
+    return ProbeTransition(ProbeState(state.container_id, on_hold, outcome, count), outcome)
 
 
 def rests_after(kind: ProbeKind, outcome: ProbeOutcome, behaviour: Behaviour) -> bool:
@@ -198,10 +197,7 @@ class ProbeTools:
 
 @dataclass(eq=False)
 class ProbeWorker:
-    """Probes one container in one way, on a grid of its period, until its pod or its container is done.
-
-    `pod` is replaced at each sync of the pod, so that an updated one is probed (PROBE-27).
-    """
+    """Probes one container in one way, on a grid of its period, until its pod or its container is done."""
 
     kind: ProbeKind
     probe: Probe

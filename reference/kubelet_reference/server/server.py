@@ -127,7 +127,5 @@ def _application(kubelet: Kubelet, *, whole: bool) -> web.Application:
 
 
 def _check_started(kubelet: Kubelet) -> None:
-    try:
-        _ = kubelet.components
-    except RuntimeError as error:
-        raise web.HTTPServiceUnavailable(text=f"{error}\n") from None
+    if not hasattr(kubelet, "components"):
+        raise web.HTTPServiceUnavailable(text="the kubelet does not run yet\n")

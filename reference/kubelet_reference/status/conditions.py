@@ -104,10 +104,10 @@ def lasting_initialized(
 ) -> list[PodCondition]:
     """The conditions, where a pod that was initialized stays so whatever its containers do (COND-02)."""
     now, then = condition(found, INITIALIZED), condition(before, INITIALIZED)
-    if not behaviour.restarts_all_containers or now is None or now.reason != NOT_INITIALIZED:
-        return list(found)
-    was_initialized = then is not None and then.status == "True"
-    return put(found, PodCondition(type=INITIALIZED, status="True")) if was_initialized else list(found)
+    lasts = behaviour.restarts_all_containers and then is not None and then.status == "True"
+    if lasts and now is not None and now.reason == NOT_INITIALIZED:
+        return put(found, PodCondition(type=INITIALIZED, status="True"))
+    return list(found)
 
 
 def containers_ready(pod: Pod, status: PodStatus) -> PodCondition:
@@ -159,8 +159,9 @@ def with_transition_times(
 def _dated(one: PodCondition, before: PodCondition | None, now: datetime) -> PodCondition:
     if one.type not in _DATED:
         return one
-    same = before is not None and before.status == one.status
-    return replace(one, lastTransitionTime=before.lastTransitionTime if before and same else now)
+    if before is None or before.status != one.status:
+        return replace(one, lastTransitionTime=now)
+    return replace(one, lastTransitionTime=before.lastTransitionTime)
 
 
 def _lacking(

@@ -31,9 +31,8 @@ from kubelet_reference.util.versions import Behaviour
 
 
 class Before(Enum):
-    """What the status before said."""
+    """What the status before said; where there was none the container waits."""
 
-    NOTHING = auto()
     WAITING = auto()
     RUNNING = auto()
     TERMINATED = auto()
@@ -42,7 +41,6 @@ class Before(Enum):
 class Shown(StrEnum):
     """What the status says now; lastState and the restart count go with it."""
 
-    NEW = "it waits to be created"
     WAITS = "it waits to be created, the rest as before"
     AS_BEFORE = "all as before"
     VANISHED = "it waits to be created, after an end that was not observed"
@@ -58,7 +56,6 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 STATES = Table[Seen, Row[Seen, Shown]](
-    Row("first sight", lambda s: s.state is None and s.before is Before.NOTHING, Shown.NEW),
     Row("ended and gone", lambda s: s.state is None and s.before is Before.TERMINATED, Shown.AS_BEFORE),
     Row("vanished", lambda s: s.state is None and s.before is Before.RUNNING, Shown.VANISHED),
     Row("not made yet", lambda s: s.state is None, Shown.WAITS),
@@ -95,9 +92,7 @@ def shown(state: ContainerState | None, before: ContainerStatus | None) -> Shown
 
 
 def _said(before: ContainerStatus | None) -> Before:
-    if before is None:
-        return Before.NOTHING
-    state = before.state or State()
+    state = (before.state if before is not None else None) or State()
     if state.terminated is not None:
         return Before.TERMINATED
     return Before.WAITING if state.running is None else Before.RUNNING

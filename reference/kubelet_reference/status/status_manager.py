@@ -225,8 +225,7 @@ class StatusManager:
         if not pods.is_static(kept.pod):
             return self.known.by_uid(uid)
         mirror = self.known.mirror_of(kept.pod)
-        is_wanted = self.known.by_uid(uid) is not None
-        return mirror if mirror is not None and (is_wanted or is_mirror_of(mirror, kept.pod)) else None
+        return mirror if mirror is not None and is_mirror_of(mirror, kept.pod) else None
 
     def _patch(self, uid: str, stored: Pod, kept: Kept) -> dict[str, object] | None:
         """What has to be patched so that the stored pod shows the status; None if nothing has."""

@@ -17,10 +17,11 @@ _NS = 1_000_000_000
 
 @dataclass(slots=True)
 class _Entry:
-    """The delay that holds now, in seconds, and when it was set, in nanoseconds since the epoch."""
+    """The delay that holds now, in seconds, when it was set, in nanoseconds since the epoch, and why."""
 
     delay: float
     updated: int
+    reason: str
 
 
 class Backoff:
@@ -52,14 +53,18 @@ class Backoff:
         entry = self._living(key, now)
         return entry is not None and now - entry.updated < entry.delay * _NS
 
-    def next(self, key: str, moment: int) -> None:
+    def reason(self, key: str) -> str:
+        """Why the delay of the key was set."""
+        return self._entries[key].reason
+
+    def next(self, key: str, moment: int, reason: str = "") -> None:
         """Set the next delay of the key, whose latest failure was at `moment`."""
         entry = self._living(key, moment)
         delay = self._base if entry is None else min(2 * entry.delay, self._cap)
         now = self._clock.wall_ns()
         # What has been idle for ten minutes is forgotten with it (BACKOFF-09).
         self._entries = {each: one for each, one in self._entries.items() if self._living(each, now)}
-        self._entries[key] = _Entry(delay, now)
+        self._entries[key] = _Entry(delay, now, reason)
 
     def _living(self, key: str, moment: int) -> _Entry | None:
         """The delay of a key, unless `moment` is too long after its last attempt to continue the series."""

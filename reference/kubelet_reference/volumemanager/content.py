@@ -115,11 +115,10 @@ class Contents:
         try:
             return await self._fetched(namespace, needed)
         except ApiError as error:
-            if not error.is_not_found:
-                raise SetUpError(str(error)) from error
-            if needed.optional:
+            if error.is_not_found and needed.optional:
                 return {}
-            raise SetUpError(f'{needed.kind} "{needed.name}" not found') from error
+            missing = f'{needed.kind} "{needed.name}" not found'
+            raise SetUpError(missing if error.is_not_found else str(error)) from error
 
     async def _fetched(self, namespace: str, needed: NeededObject) -> dict[str, bytes]:
         if self._api is None:

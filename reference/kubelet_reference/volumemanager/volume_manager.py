@@ -7,7 +7,7 @@ process.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lightkube.models.core_v1 import Pod, Volume
 
@@ -37,12 +37,16 @@ class VolumesNotReady(Exception):  # noqa: N818 - it is no fault of ours, the po
     """The volumes of the pod could not be made in time; the text says which."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Retry:
-    """When a pod's missing volumes may be tried again, in seconds of the clock, and the delay after that."""
+@dataclass(slots=True)
+class _Made:
+    """The names of a pod's volumes that this process has made.
 
-    at: float
-    delay: float
+    The others may be tried again at `retry_at`, in seconds of the clock; `delay` is the one until then.
+    """
+
+    names: set[str] = field(default_factory=set[str])
+    retry_at: float = float("-inf")
+    delay: float = 0
 
 
 @dataclass(eq=False)
@@ -62,26 +66,26 @@ class Volumes:
     def __post_init__(self) -> None:
         contents = Contents(self.api, self.tokens, self.settings)
         self._set_up = SetUp(contents, self.disk, self.clock, self.settings)
-        self._mounted: dict[str, set[str]] = {}
-        """The names of the volumes that this process has made, by pod UID."""
-        self._retries: dict[str, _Retry] = {}
+        self._made: dict[str, _Made] = {}
+        """By pod UID."""
 
     async def wait(self, pod: Pod) -> None:
         """Make the pod's volumes, or bring them up to date; raises `VolumesNotReady` (SYNC-10)."""
         volumes = used_volumes(pod)
-        mounted = self._mounted.setdefault(pods.uid(pod), set())
+        made = self._made.setdefault(pods.uid(pod), _Made())
         for volume in volumes:
-            if volume.name in mounted and plugin_of(volume) in SHOWS_CONTENT:
+            if volume.name in made.names and plugin_of(volume) in SHOWS_CONTENT:
                 await self._try(pod, volume)
-        missing = [volume for volume in volumes if volume.name not in mounted]
+        missing = [volume for volume in volumes if volume.name not in made.names]
         give_up_at = self.clock.monotonic() + PATIENCE_SECONDS
         while missing:
-            await self._pause(pods.uid(pod), [volume.name for volume in missing], give_up_at)
+            await self._pause(made, [volume.name for volume in missing], give_up_at)
             for volume in missing:
                 if await self._try(pod, volume):
-                    mounted.add(volume.name)
-            missing = [volume for volume in missing if volume.name not in mounted]
-            self._note(pods.uid(pod), failed=bool(missing))
+                    made.names.add(volume.name)
+            missing = [volume for volume in missing if volume.name not in made.names]
+            made.delay = min(2 * made.delay, DELAY_SECONDS_MAX) or FIRST_DELAY_SECONDS
+            made.retry_at = self.clock.monotonic() + made.delay
 
     async def unmount(self, pod: Pod) -> None:
         """The pod needs its volumes no more; raises `OSError` where one cannot go yet."""
@@ -90,14 +94,12 @@ class Volumes:
     def clear(self, uid: str) -> None:
         """Remove the volumes of a pod of which nothing runs; raises `OSError` where one cannot go."""
         clear_volumes(self.disk, self.settings.root_dir, uid)
-        self._mounted.pop(uid, None)
-        self._retries.pop(uid, None)
+        self._made.pop(uid, None)
 
     def is_mounted(self, uid: str) -> bool:
         """Whether the pod has volumes, also those made by an earlier process of this kubelet."""
-        if self._mounted.get(uid):
-            return True
-        return bool(volume_paths(self.disk, self.settings.root_dir, uid))
+        made = self._made.get(uid)
+        return bool(made and made.names) or bool(volume_paths(self.disk, self.settings.root_dir, uid))
 
     async def _try(self, pod: Pod, volume: Volume) -> bool:
         """Make one volume; whether it is there. A failure is reported by an event."""
@@ -109,28 +111,18 @@ class Volumes:
             return False
         return True
 
-    async def _pause(self, uid: str, missing: list[str], give_up_at: float) -> None:
+    async def _pause(self, made: _Made, missing: list[str], give_up_at: float) -> None:
         """Wait until volumes may be tried again; raises `VolumesNotReady` if that is too late."""
-        retry = self._retries.get(uid)
         now = self.clock.monotonic()
-        if retry is None or retry.at <= now:
+        if made.retry_at <= now:
             return
-        await self.clock.sleep(min(retry.at, give_up_at) - now)
-        if retry.at > give_up_at:
+        await self.clock.sleep(min(made.retry_at, give_up_at) - now)
+        if made.retry_at > give_up_at:
             names = " ".join(sorted(missing))
             raise VolumesNotReady(
                 f"unmounted volumes=[{names}], unattached volumes=[], failed to process volumes=[]: "
                 "context deadline exceeded"
             )
-
-    def _note(self, uid: str, *, failed: bool) -> None:
-        """Remember when to try again, or that all went well."""
-        if not failed:
-            self._retries.pop(uid, None)
-            return
-        last = self._retries.get(uid)
-        delay = min(2 * last.delay, DELAY_SECONDS_MAX) if last else FIRST_DELAY_SECONDS
-        self._retries[uid] = _Retry(self.clock.monotonic() + delay, delay)
 
 
 def volume_paths(disk: Disk, root_dir: str, uid: str) -> list[str]:

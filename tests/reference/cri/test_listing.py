@@ -80,4 +80,4 @@ def test_what_carries_no_labels_is_nobodys() -> None:
 )
 def test_states(state: cri.ContainerState.ValueType, means: str) -> None:
     """Containers keep the state that the runtime gives them."""
-    assert read([], [container("u", "c", state=state)])[0].containers[0].state == means
+    assert read([], [container("u", "c", state=state)])[0].containers[0].state == means.lower()

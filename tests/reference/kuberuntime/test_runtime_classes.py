@@ -10,7 +10,6 @@ from lightkube.models.node_v1 import RuntimeClass
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
-from kubelet_reference.api.sync_result import Failure
 from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, UnknownClassError
 from kubelet_reference.util.ports import ApiError
 
@@ -102,6 +101,6 @@ def test_unknown_class_makes_no_sandbox() -> None:
     world, failures = _sync("odd")
 
     assert world.calls("RunPodSandbox") == []
-    assert [result.reason for result in world.result.results] == [Failure.CREATE_SANDBOX]
+    assert "Failed to create sandbox" in world.result.problem
     assert len(failures) == 1
     assert 'runtimeclass.node.k8s.io "odd" not found' in failures[0]

@@ -31,32 +31,40 @@ STATES: dict[str, dict[str, Any]] = {
     "unknown": {"state": "UNKNOWN"},
 }
 
+
+def _facts(state: ContainerState | None = None, **more: Any) -> InitContainerFacts:
+    """What is seen of an init container; what is not named is not so."""
+    names = ("sidecar", "decided", "last", "failed", "never", "changed", "has_startup")
+    usual: dict[str, Any] = {**dict.fromkeys(names, False), "startup": None, "liveness": None}
+    return InitContainerFacts(state, **{**usual, **more})
+
+
 #: Each row with what it is seen by; the last, without a name, is a sidecar that is kept.
 SIGHTS: list[tuple[list[str], InitContainerFacts]] = [
-    (["S1"], InitContainerFacts(sidecar=True, decided=True)),
-    (["S2"], InitContainerFacts(sidecar=True)),
-    (["S2"], InitContainerFacts(decided=True)),
-    (["S3"], InitContainerFacts(UNKNOWN, decided=True)),
-    (["S4"], InitContainerFacts(CREATED)),
-    (["S4"], InitContainerFacts(CREATED, sidecar=True, decided=True)),
-    (["S5"], InitContainerFacts(RUNNING)),
-    (["S6"], InitContainerFacts(RUNNING, sidecar=True, has_startup=True)),
-    (["S7"], InitContainerFacts(RUNNING, sidecar=True, has_startup=True, startup=FAILURE)),
-    (["S8"], InitContainerFacts(RUNNING, sidecar=True, has_startup=True, startup=NO_RESULT)),
-    (["S9"], InitContainerFacts(RUNNING, sidecar=True, last=True)),
-    (["S9", "S11"], InitContainerFacts(RUNNING, sidecar=True, last=True, changed=True, liveness=FAILURE)),
-    (["S10"], InitContainerFacts(RUNNING, sidecar=True, has_startup=True, startup=SUCCESS)),
-    (["S10", "S12"], InitContainerFacts(RUNNING, sidecar=True, liveness=FAILURE)),
-    (["S11"], InitContainerFacts(RUNNING, sidecar=True, decided=True, changed=True)),
-    (["S12"], InitContainerFacts(RUNNING, sidecar=True, decided=True, liveness=FAILURE)),
-    (["S13"], InitContainerFacts(EXITED, sidecar=True, failed=True, never=True)),
-    (["S14"], InitContainerFacts(EXITED, failed=True)),
-    (["S15"], InitContainerFacts(EXITED, last=True, never=True)),
-    (["S16"], InitContainerFacts(EXITED)),
-    (["S17"], InitContainerFacts(UNKNOWN, sidecar=True, failed=True, never=True)),
-    (["S18"], InitContainerFacts(UNKNOWN, failed=True, never=True)),
-    (["S19"], InitContainerFacts(UNKNOWN, failed=True)),
-    ([], InitContainerFacts(RUNNING, sidecar=True, decided=True, liveness=SUCCESS)),
+    (["S1"], _facts(sidecar=True, decided=True)),
+    (["S2"], _facts(sidecar=True)),
+    (["S2"], _facts(decided=True)),
+    (["S3"], _facts(UNKNOWN, decided=True)),
+    (["S4"], _facts(CREATED)),
+    (["S4"], _facts(CREATED, sidecar=True, decided=True)),
+    (["S5"], _facts(RUNNING)),
+    (["S6"], _facts(RUNNING, sidecar=True, has_startup=True)),
+    (["S7"], _facts(RUNNING, sidecar=True, has_startup=True, startup=FAILURE)),
+    (["S8"], _facts(RUNNING, sidecar=True, has_startup=True, startup=NO_RESULT)),
+    (["S9"], _facts(RUNNING, sidecar=True, last=True)),
+    (["S9", "S11"], _facts(RUNNING, sidecar=True, last=True, changed=True, liveness=FAILURE)),
+    (["S10"], _facts(RUNNING, sidecar=True, has_startup=True, startup=SUCCESS)),
+    (["S10", "S12"], _facts(RUNNING, sidecar=True, liveness=FAILURE)),
+    (["S11"], _facts(RUNNING, sidecar=True, decided=True, changed=True)),
+    (["S12"], _facts(RUNNING, sidecar=True, decided=True, liveness=FAILURE)),
+    (["S13"], _facts(EXITED, sidecar=True, failed=True, never=True)),
+    (["S14"], _facts(EXITED, failed=True)),
+    (["S15"], _facts(EXITED, last=True, never=True)),
+    (["S16"], _facts(EXITED)),
+    (["S17"], _facts(UNKNOWN, sidecar=True, failed=True, never=True)),
+    (["S18"], _facts(UNKNOWN, failed=True, never=True)),
+    (["S19"], _facts(UNKNOWN, failed=True)),
+    ([], _facts(RUNNING, sidecar=True, decided=True, liveness=SUCCESS)),
 ]
 
 

@@ -40,7 +40,7 @@ def an_event(
         record_id=record_id,
         created_at=START_NS + int(at * 1e9),
         sandbox=SandboxRecord(sandbox, 0, 1, ready=True, host_network=False, ips=("10.0.0.9",)),
-        containers=tuple(container(name, ContainerState(state)) for name, state in records.items()),
+        containers=tuple(container(name, ContainerState(state.lower())) for name, state in records.items()),
     )
 
 
@@ -48,7 +48,7 @@ class Ear:
     """An evented PLEG over a runtime whose lists and news a test writes."""
 
     def __init__(self) -> None:
-        self.runtime = ScriptedRuntime(listed("u", c1="RUNNING"))
+        self.runtime = ScriptedRuntime(listed("u", c1="running"))
         self.cache = PodCache()
         self.pleg = Pleg(self.runtime, self.cache, clock(), Metrics())
         self.evented = EventedPleg(self.pleg, self.container_events, self.cache, clock())
@@ -115,7 +115,7 @@ def test_what_events_mean(kind: ContainerEventType, records: list[str]) -> None:
     ear = taken(an_event(kind, at=0))
 
     assert ear.records() == records
-    assert ear.states() == ({} if kind is DELETED else {"c1": STATES.get(kind, "EXITED")})
+    assert ear.states() == ({} if kind is DELETED else {"c1": STATES.get(kind, "exited")})
 
 
 def test_late_event_changes_nothing() -> None:
@@ -123,7 +123,7 @@ def test_late_event_changes_nothing() -> None:
     ear = taken(an_event(STARTED, at=-1), an_event(CREATED, at=-2), an_event(STOPPED, at=-3))
 
     assert ear.records() == ["c1 Started"]
-    assert ear.states() == {"c1": "RUNNING"}
+    assert ear.states() == {"c1": "running"}
 
 
 def test_event_tells_of_one_sandbox_only() -> None:
@@ -182,7 +182,7 @@ async def test_stream_is_given_up_after_five_breaks(ear: Ear) -> None:
     await asyncio.sleep(10)  # noqa: TID251 - virtual time
     assert (ear.opened, ear.pleg.pace) == (5, USUAL)
     assert ear.runtime.calls.count("list") > 10
-    ear.runtime.pods = (listed("u", c1="EXITED"),)
+    ear.runtime.pods = (listed("u", c1="exited"),)
     await asyncio.sleep(1.1)  # noqa: TID251 - virtual time
     assert "c1 Died" in ear.records()
 
@@ -191,9 +191,9 @@ async def test_stream_is_given_up_after_five_breaks(ear: Ear) -> None:
 async def test_relist_overwrites_older_news(ear: Ear) -> None:
     """What a relist finds later than an event overwrites it."""
     ear.evented.take(an_event(STARTED, at=0.5))
-    ear.runtime.pods = (listed("u", c1="EXITED"),)
+    ear.runtime.pods = (listed("u", c1="exited"),)
     await ear.pleg.relist()
-    assert ear.states() == {"c1": "EXITED"}
+    assert ear.states() == {"c1": "exited"}
     assert PodLifeCycleEventType.DIED in {event.kind for event in _taken(ear)}
 
 

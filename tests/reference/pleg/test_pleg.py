@@ -52,7 +52,7 @@ def on_watch(work: Callable[[Watch], Awaitable[None]], *pods: ListedPod, capacit
     run(main())
 
 
-CREATED, RUNNING, EXITED, UNKNOWN, GONE = "CREATED", "RUNNING", "EXITED", "UNKNOWN", ""
+CREATED, RUNNING, EXITED, UNKNOWN, GONE = "created", "running", "exited", "unknown", ""
 
 
 @pytest.mark.parametrize(

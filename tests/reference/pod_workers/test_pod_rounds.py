@@ -279,7 +279,7 @@ def test_reasons_are_remembered() -> None:
     """A failed start is kept for the next status, a good one forgotten (SYNC-15, WORK-16)."""
     start = Action.START_CONTAINER
     failed = ActionResult(start, "app", Failure.CRASH_LOOP_BACK_OFF, "back-off 10s")
-    world = Everything(result=SyncResult((ActionResult(Action.CREATE_SANDBOX, "web"), failed)))
+    world = Everything(result=SyncResult((ActionResult(Action.KILL_CONTAINER, "web"), failed)))
     with pytest.raises(SyncFailed, match="CrashLoopBackOff"):
         sync(world, pod())
     known = world.reasons.get("u1", "app")

@@ -128,8 +128,8 @@ def _run(outcome: ProbeOutcome, count: int) -> ProbeState:
     return ProbeState("c1", last=outcome, count=count)
 
 
-def _held(outcome: ProbeOutcome) -> ProbeState:
-    return ProbeState("c1", on_hold=True, last=outcome)
+def _held(outcome: ProbeOutcome, count: int = 1) -> ProbeState:
+    return ProbeState("c1", on_hold=True, last=outcome, count=count)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def _held(outcome: ProbeOutcome) -> ProbeState:
             _run(FAILURE, 2),
             FAILURE,
             3,
-            ProbeTransition(_held(FAILURE), FAILURE),
+            ProbeTransition(_held(FAILURE, 3), FAILURE),
             id="liveness-holds",
         ),
         pytest.param(

@@ -122,7 +122,6 @@ def test_row(
 
 #: What each row decides, with all that the rows below it look at.
 SEEN = {
-    "first sight": Seen(None, Before.NOTHING),
     "ended and gone": Seen(None, Before.TERMINATED),
     "vanished": Seen(None, Before.RUNNING),
     "not made yet": Seen(None, Before.WAITING),

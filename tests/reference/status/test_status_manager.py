@@ -238,10 +238,18 @@ async def test_old_kubelet_deletes_without_a_terminal_phase(bench: Bench) -> Non
     assert all(patch.get("phase", "Running") == "Running" for patch in bench.patches)
 
 
+def a_static_pod() -> Pod:
+    """One of a manifest with that hash."""
+    pod = a_pod(source="file", uid="hash")
+    assert pod.metadata is not None
+    pod.metadata.annotations = {**pods.annotations(pod), names.CONFIG_HASH: "hash"}
+    return pod
+
+
 @run_by(on_bench)
 async def test_static_pod_is_shown_by_its_mirror(bench: Bench) -> None:
     """The status of a static pod waits for its mirror, and never deletes it (STATIC-16, 17, 21)."""
-    pod = a_pod(source="file", uid="hash")
+    pod = a_static_pod()
     bench.known["hash"] = pod
     bench.could_run = False
     bench.manager.set_pod_status(pod, shown("Running"))
@@ -261,10 +269,10 @@ async def test_static_pod_is_shown_by_its_mirror(bench: Bench) -> None:
 @run_by(on_bench)
 async def test_old_mirror_is_not_written_to(bench: Bench) -> None:
     """A mirror that was replaced, and whose successor is not known yet, gets nothing; the status is kept."""
-    pod = a_pod(source="file", uid="hash")
+    pod = a_static_pod()
     bench.known["hash"] = pod
-    bench.mirror = a_pod(uid="m1")
-    bench.api.add(a_pod(uid="m2"))
+    bench.mirror = a_pod(uid="m1", mirror="hash")
+    bench.api.add(a_pod(uid="m2", mirror="hash"))
     bench.manager.set_pod_status(pod, shown("Running"))
     await bench.let(1)
 
@@ -276,9 +284,7 @@ async def test_old_mirror_is_not_written_to(bench: Bench) -> None:
 @run_by(on_bench)
 async def test_mirror_of_another_file_is_not_written_to(bench: Bench, file: str, patches: int) -> None:
     """The last status of a static pod whose file changed is not the next pod's (STATUS-04)."""
-    pod = a_pod(source="file", uid="hash")
-    assert pod.metadata is not None
-    pod.metadata.annotations = {**pods.annotations(pod), names.CONFIG_HASH: "hash"}
+    pod = a_static_pod()
     bench.mirror = a_pod(uid="m1", mirror=file)
     bench.api.add(bench.mirror)
     bench.manager.set_pod_status(pod, shown("Failed"))

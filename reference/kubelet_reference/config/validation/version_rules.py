@@ -21,7 +21,7 @@ def version_rules(behaviour: Behaviour) -> Iterator[Rule]:
 
 
 _VOLUMES = ("configMap", "secret", "csi", "glusterfs", "persistentVolumeClaim", "ephemeral", "azureFile")
-_PROJECTIONS = ("configMap", "secret", "serviceAccountToken", "podCertificate")
+_PROJECTIONS = ("configMap", "secret", "serviceAccountToken")
 
 
 def no_api_objects(pod: Pod, place: FieldPath) -> None:

@@ -8,13 +8,7 @@ from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.environment_rules import downward_files
 from kubelet_reference.config.validation.rules import Rule, exactly_one, names_given, projections, unique
 
-_PROJECTED = (
-    "configMap",
-    "downwardAPI",
-    "podCertificate",
-    "secret",
-    "serviceAccountToken",
-)
+_PROJECTED = ("configMap", "downwardAPI", "secret", "serviceAccountToken")
 _NAMED = {
     "configMap": "name",
     "secret": "secretName",

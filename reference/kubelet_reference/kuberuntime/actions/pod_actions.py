@@ -330,7 +330,7 @@ class ActionRules:
 
 def _lost(record: ContainerRecord) -> str:
     """Says that it is unknown whether the instance still runs: it is stopped before another starts."""
-    return f'is in "{record.state.lower()}" state, try killing it before restart'
+    return f'is in "{record.state}" state, try killing it before restart'
 
 
 def compute_actions(now: SyncInput) -> PodActions:

@@ -58,16 +58,16 @@ class InitContainerFacts(msgspec.Struct, frozen=True):
     `startup` is the published outcome of the startup probe, if there is such a probe (`has_startup`).
     """
 
-    state: ContainerState | None = None
-    sidecar: bool = False
-    decided: bool = False
-    last: bool = False
-    failed: bool = False
-    never: bool = False
-    changed: bool = False
-    has_startup: bool = False
-    startup: ProbeOutcome | None = None
-    liveness: ProbeOutcome | None = None
+    state: ContainerState | None
+    sidecar: bool
+    decided: bool
+    last: bool
+    failed: bool
+    never: bool
+    changed: bool
+    has_startup: bool
+    startup: ProbeOutcome | None
+    liveness: ProbeOutcome | None
 
     @property
     def runs(self) -> bool:
@@ -180,20 +180,17 @@ class SidecarRules:
         inits = pods.init_containers(now.pod)
         one = inits[index]
         record = now.records.newest(one.name)
-        sidecar, last = pods.is_sidecar(one), index == len(inits) - 1
-        if record is None:
-            return InitContainerFacts(sidecar=sidecar, decided=decided, last=last)
         return InitContainerFacts(
-            state=record.state,
-            sidecar=sidecar,
+            state=record.state if record is not None else None,
+            sidecar=pods.is_sidecar(one),
             decided=decided,
-            last=last,
-            failed=has_failed(record),
-            never=fails_for_good(now.pod, one, record.exit_code, now.behaviour),
-            changed=self.has_changed(now, one, record),
+            last=index == len(inits) - 1,
+            failed=record is not None and has_failed(record),
+            never=record is not None and fails_for_good(now.pod, one, record.exit_code, now.behaviour),
+            changed=record is not None and self.has_changed(now, one, record),
             has_startup=one.startupProbe is not None,
-            startup=now.startup(record.id),
-            liveness=now.liveness(record.id),
+            startup=now.startup(record.id) if record is not None else None,
+            liveness=now.liveness(record.id) if record is not None else None,
         )
 
     def has_changed(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
@@ -225,7 +222,7 @@ class SidecarRules:
 def _message(one: Container, record: ContainerRecord, row: SidecarRow) -> str:
     """The text of the Killing event."""
     if record.state is UNKNOWN:
-        return f'Init container is in "{record.state.lower()}" state, try killing it before restart'
+        return f'Init container is in "{record.state}" state, try killing it before restart'
     what = {_STARTUP: "failed startup probe", _LIVENESS: "failed liveness probe"}
     return f"Init container {one.name} {what.get(row.why, 'definition changed')}"
 

@@ -6,7 +6,7 @@ period. When each stop has ended, well or not, the sandboxes are stopped. Nothin
 for the status, and for the garbage collector.
 
 Sidecars outlive the app containers (SIDECAR-12). Before its StopContainer a sidecar waits for every app
-container and for the sidecar after it, and that wait is part of its grace period (SIDECAR-12 to SIDECAR-16).
+container and for the sidecars after it, and that wait is part of its grace period (SIDECAR-12 to SIDECAR-16).
 A container that does not run when the pod is killed delays no other (SIDECAR-16). Regular init containers
 wait for nothing and delay no other.
 """
@@ -41,7 +41,7 @@ class TerminationOrder:
     def ahead(self, pod: Pod) -> dict[str, list[str]]:
         """For each sidecar the containers that have to end before it."""
         apps, names = [one.name for one in pods.containers(pod)], [one.name for one in pods.sidecars(pod)]
-        return {name: [*apps, *names[index + 1 : index + 2]] for index, name in enumerate(names)}
+        return {name: [*apps, *names[index + 1 :]] for index, name in enumerate(names)}
 
     async def wait_for_turn(self, name: str, seconds: float) -> None:
         """Wait until all that come before this container have ended, `seconds` at most (SIDECAR-14)."""

@@ -11,7 +11,6 @@ from kubelet_reference.allocation.resize_rules import ResourceChange
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.resources import MEMORY, PERIOD
-from kubelet_reference.api.sync_result import Action, ActionResult, Failure
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 
@@ -27,34 +26,34 @@ class Resizer:
         self._behaviour = tools.behaviour
         self._watch = watch
 
-    async def resize(self, pod: Pod, changes: Iterable[ResourceChange]) -> list[ActionResult]:
-        """Make the changes in this order; the first that fails is the last that is tried, and returned."""
+    async def resize(self, pod: Pod, changes: Iterable[ResourceChange]) -> str:
+        """Make the changes in this order, up to the first that fails; why it does, "" if none does."""
         for change in changes:
             problem = await self._problem(change)
-            if problem is not None:
-                return [ActionResult(Action.RESIZE, change.name, Failure.RESIZE, problem)]
+            if problem:
+                return problem
             if self._behaviour.watches_resizes:
                 self._watch(pods.uid(pod), f"{change.name}:{change.resource}", _shows(change))
-        return []
+        return ""
 
-    async def _problem(self, change: ResourceChange) -> str | None:
-        """Make one change; what is wrong with it, None if it was made."""
+    async def _problem(self, change: ResourceChange) -> str:
+        """Make one change; what is wrong with it, "" if it was made."""
         try:
             refusal = await self.refusal(change)
-            if refusal is None:
+            if not refusal:
                 await self._client.update_container_resources(change.record.id, _linux(change))
         except grpc.RpcError as error:
             return wrapped_text(error)
         return refusal
 
-    async def refusal(self, change: ResourceChange) -> str | None:
+    async def refusal(self, change: ResourceChange) -> str:
         """Why memory cannot be taken from a container: it uses more than it would have (RESIZE-05)."""
         limit = change.new.memory_limit
         if change.resource != MEMORY or change.grows or not limit:
-            return None
+            return ""
         used = await self._client.memory_usage(change.record.id)
         if used < limit:
-            return None
+            return ""
         return (
             f"cannot decrease memory limits of container {change.name} to {limit}: its usage is {used} bytes"
         )

@@ -44,19 +44,16 @@ class Override(NamedTuple):
 class TimeoutRow(Row[Override, From]):
     """Where `when` holds, StopContainer begins with `then`, and a preStop hook has `hook`.
 
-    `waits_count` says that what was waited for is taken off that, `least` what is left at least, in seconds.
+    With `is_final` nothing is taken off that, and there is no minimum.
     """
 
     hook: From
-    waits_count: bool = True
-    least: int = MINIMUM_SECONDS
+    is_final: bool = False
 
 
 TIMEOUTS = Table[Override, TimeoutRow](
     TimeoutRow("no override", lambda o: o.seconds is None, From.BASE, hook=From.BASE),
-    TimeoutRow(
-        "it is final", lambda o: o.is_final, From.OVERRIDE, hook=From.BASE, waits_count=False, least=0
-    ),
+    TimeoutRow("it is final", lambda o: o.is_final, From.OVERRIDE, hook=From.BASE, is_final=True),
     TimeoutRow("it is a base", lambda _: True, From.OVERRIDE, hook=From.OVERRIDE),
 )
 
@@ -93,8 +90,8 @@ def hook_grace(base: int, override: int | None, behaviour: Behaviour) -> int:
 def stop_timeout(base: int, override: int | None, waited: float, behaviour: Behaviour) -> int:
     """The timeout of StopContainer, in seconds, after `waited` seconds for the preStop hook."""
     row = _row(override, behaviour)
-    wait = int(waited + _ROUNDING) if row.waits_count else 0
-    return max(_seconds(row.then, base, override) - wait, row.least)
+    seconds = _seconds(row.then, base, override)
+    return seconds if row.is_final else max(seconds - int(waited + _ROUNDING), MINIMUM_SECONDS)
 
 
 def _row(override: int | None, behaviour: Behaviour) -> TimeoutRow:

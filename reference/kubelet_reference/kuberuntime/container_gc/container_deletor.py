@@ -14,7 +14,6 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
-from kubelet_reference.api.sync_result import Action, ActionResult, Failure
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 
@@ -38,13 +37,16 @@ class RecordRemover:
         except OSError as error:
             _log.warning("container %s was not removed, its log stays: %s", container_id, error)
 
-    async def remove_record(self, container_id: str, name: str) -> ActionResult:
-        """Remove one container and leave its logs, which go on counting its instances (RESTART-22)."""
+    async def remove_record(self, container_id: str) -> str:
+        """Remove one container and leave its logs, which go on counting its instances (RESTART-22).
+
+        What is wrong if it is not removed, else "".
+        """
         try:
             await self._client.remove_container(container_id)
         except grpc.RpcError as error:
-            return ActionResult(Action.REMOVE_CONTAINER, name, Failure.REMOVE_CONTAINER, wrapped_text(error))
-        return ActionResult(Action.REMOVE_CONTAINER, name)
+            return wrapped_text(error)
+        return ""
 
     async def prune_init_containers(self, pod: Pod, records: PodRecords) -> None:
         """Keep the newest dead instance of each init container, and remove the older ones (INIT-14)."""
