@@ -208,7 +208,7 @@ class ProbesByPolicy(Prober):
 
     worker_type = _EndsWithThePolicy
 
-    def _forget(self, uid: str, key: tuple[str, ProbeKind]) -> None:
+    def _forget(self, key: tuple[str, str, ProbeKind]) -> None:
         """Take the worker for one that goes on."""
 
 

@@ -158,11 +158,14 @@ class Prober:
         return {kind: ResultCache(kind, self.updates) for kind in ProbeKind}
 
     def _start(self, key: _Key, worker: ProbeWorker) -> None:
-        """Let it work; when it ends a later sync starts another one if there is something to probe."""
         self._workers[key] = worker
         name = f"{worker.kind} of {worker.container.name} in {pods.key(worker.pod)}"
         task = self._tasks.create_task(worker.run(), name=name)
-        task.add_done_callback(lambda _: self._workers.pop(key, None))
+        task.add_done_callback(lambda _: self._forget(key))
+
+    def _forget(self, key: _Key) -> None:
+        """Drop a worker that has ended; a later sync starts a new one if there is something to probe."""
+        self._workers.pop(key, None)
 
 
 def _probes(containers: Iterable[Container]) -> Iterator[tuple[Container, ProbeKind, Probe]]:

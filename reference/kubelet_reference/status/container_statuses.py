@@ -190,13 +190,7 @@ class ContainerStatusRules:
         is_next, ended = before.containerID != status.containerID, _end(before.state)
         was_lost = ended is not None and ended.reason == STATUS_UNKNOWN
         count = before.restartCount - (was_lost and not is_next)
-        if (
-            is_next
-            and ended
-            and not was_lost
-            and status.state is not None
-            and status.state.running is not None
-        ):
+        if is_next and ended and not was_lost and status.state and status.state.running:
             count += 1
         last = before.state if is_next and ended else before.lastState
         end = _end(last)

@@ -8,7 +8,7 @@ containers have no part in it (PHASE-01).
 from collections.abc import Iterator
 
 import msgspec
-from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
+from lightkube.models.core_v1 import Container, ContainerState, ContainerStatus, Pod, PodStatus
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.restart_policy import (
@@ -137,14 +137,16 @@ def _as_init(
         yield "doomed_init"
 
 
+def exit_code(state: ContainerState | None) -> int | None:
+    """The exit code of a container that is shown as terminated."""
+    return state.terminated.exitCode if state is not None and state.terminated is not None else None
+
+
 def _exit_code(status: ContainerStatus | None) -> int | None:
     """How the container ended last, if it has ended: now, or before it came to wait (PHASE-10)."""
     if status is None or status.state is None:
         return None
-    ended = status.state.terminated
-    if ended is None and status.state.waiting is not None and status.lastState is not None:
-        ended = status.lastState.terminated
-    return ended.exitCode if ended else None
+    return exit_code(status.state if status.state.waiting is None else status.lastState)
 
 
 def _as_sidecar(status: ContainerStatus | None) -> Iterator[str]:
@@ -166,7 +168,7 @@ def _as_app(
     yield "stopped"
     if restarts_after(pod, container, ended, behaviour):
         yield "coming_again"
-    if status and status.state and status.state.terminated and status.state.terminated.exitCode == 0:
+    if status is not None and exit_code(status.state) == 0:
         yield "succeeded"
 
 

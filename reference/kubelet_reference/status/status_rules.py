@@ -17,7 +17,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.restart_policy import restarts_after
 from kubelet_reference.status import conditions
 from kubelet_reference.status.container_statuses import LOST_AT_THE_END, unknown_end
-from kubelet_reference.status.phase import may_begin_anew, was_up
+from kubelet_reference.status.phase import exit_code, may_begin_anew, was_up
 from kubelet_reference.util.versions import Behaviour
 
 MESSAGE_BYTES = 12 * 1024
@@ -54,8 +54,8 @@ def illegal_transition(pod: Pod, before: PodStatus, new: PodStatus, behaviour: B
     specs = {one.name: one for one in (*pods.init_containers(pod), *pods.containers(pod))}
     after = {one.name: one for one in _lasting(new)}
     for one in _lasting(before):
-        ended, now, spec = _end(one), after.get(one.name), specs.get(one.name)
-        if ended is None or now is None or spec is None or _end(now) is not None:
+        ended, now, spec = exit_code(one.state), after.get(one.name), specs.get(one.name)
+        if ended is None or now is None or spec is None or exit_code(now.state) is not None:
             continue
         if not pods.is_sidecar(spec) and not restarts_after(pod, spec, ended, behaviour):
             return one.name
@@ -64,11 +64,6 @@ def illegal_transition(pod: Pod, before: PodStatus, new: PodStatus, behaviour: B
 
 def _lasting(status: PodStatus) -> list[ContainerStatus]:
     return [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
-
-
-def _end(status: ContainerStatus) -> int | None:
-    """The exit code of a container that is shown as terminated."""
-    return status.state.terminated.exitCode if status.state and status.state.terminated else None
 
 
 def dated(status: PodStatus, before: PodStatus, now: datetime) -> PodStatus:
@@ -169,7 +164,7 @@ def with_final_states(pod: Pod, status: PodStatus) -> PodStatus:
 
 
 def _was_started(status: ContainerStatus) -> bool:
-    return was_up(status) or bool(status.lastState and status.lastState.terminated)
+    return was_up(status) or exit_code(status.lastState) is not None
 
 
 def _was_initialized(pod: Pod, status: PodStatus) -> bool:
@@ -179,12 +174,12 @@ def _was_initialized(pod: Pod, status: PodStatus) -> bool:
     if inits and pods.is_sidecar(pods.init_containers(pod)[-1]):
         return bool(inits[-1].started)
     states = (inits[-1].state, inits[-1].lastState) if inits else ()
-    return any(state and state.terminated and state.terminated.exitCode == 0 for state in states)
+    return any(exit_code(state) == 0 for state in states)
 
 
 def _ended(statuses: Iterable[ContainerStatus]) -> list[ContainerStatus]:
     end = unknown_end(LOST_AT_THE_END)
-    return [one if one.state and one.state.terminated else replace(one, state=end) for one in statuses]
+    return [one if exit_code(one.state) is not None else replace(one, state=end) for one in statuses]
 
 
 _MERGE_KEYS = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
