@@ -51,6 +51,8 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
     records = [c for c in pod.containers.get(container.name, []) if c.state != "removed"]
     if len(records) < 2 or begins_anew(m, pod):  # noqa: PLR2004 - there is an order only among several
         return None
+    if kubelet_view(m).disk_fails:
+        return None  # A record stays with a log that cannot be removed (GC-06).
     if records[0] is not container and not _made_due_by_a_death(m, container, records):
         text = f"attempt {container.attempt} of {container.name} is removed before {records[0].attempt}"
         return broken(text, records[0].create)

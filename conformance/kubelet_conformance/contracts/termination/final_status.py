@@ -171,8 +171,9 @@ def _tells_its_address(sandbox: Sandbox, started_t: float) -> bool:
     was_asked = any(stop.end_t is None and stop.call.t < started_t for stop in sandbox.stops)
     if sandbox.state == "removed" or was_asked:
         return False  # Perhaps it was stopped, and the kubelet before got no answer.
-    ends = [sandbox.died_t] if sandbox.died_t is not None else [stop.end_t for stop in sandbox.stops]
-    return sandbox.state == "ready" or any(end is not None and end >= started_t for end in ends)
+    stopped = (stop.end_t for stop in sandbox.stops if stop.succeeded and stop.end_t is not None)
+    end_t = sandbox.died_t if sandbox.died_t is not None else next(stopped, None)
+    return sandbox.state == "ready" or (end_t is not None and end_t >= started_t)
 
 
 def _is_reported_late(m: Moment, pod: Pod) -> bool:

@@ -44,7 +44,7 @@ async def test_container_is_resized_behind_the_gate(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("COND-09", kubernetes=SINCE)
+@witness("COND-09", kubernetes=SINCE, undisturbed="it waits for what a fault lets pass unseen")
 async def test_resize_is_reported_until_it_is_done(node: Node) -> None:
     """While the runtime takes its time a condition says that the resize is under way, and then no more."""
     web = await node.run(sized())

@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode, urlsafe_b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubelet_conformance.node import Node, PodHandle, container, pod, witness
@@ -301,21 +301,23 @@ async def test_volumes_show_what_they_name(node: Node) -> None:
         for each, part in zip(("/part", "/chosen"), parts, strict=True)
         if _found(node, created, each) != part
     ]
-    await _expect(node, wrong)
+    await _expect(node, lambda: wrong)
     settings = {"colour": "blue", "taste": "sweet"}
     node.api.put("ConfigMap", {"metadata": {"namespace": "default", "name": "settings"}, "data": settings})
     login = {"password": b64encode(b"other").decode()}
     node.api.put("Secret", {"metadata": {"namespace": "default", "name": "login"}, "data": login})
     await node.wait(100)
-    await _expect(node, _wrong_files(node, created, _files(web, "blue", "other", taste="sweet")))
+    await _expect(node, lambda: _wrong_files(node, created, _files(web, "blue", "other", taste="sweet")))
     await node.restart_kubelet()
     _put_objects(node)
     await node.wait(100)
-    await _expect(node, _wrong_files(node, created, _files(web, "red", "s3cret", size="big")))
+    await _expect(node, lambda: _wrong_files(node, created, _files(web, "red", "s3cret", size="big")))
     web.delete()
     await web.until_gone()
     paths = [f"/m/{name}" for name in _SHOWN if name not in _OF_HOST]
-    await _expect(node, [f"{path} is left" for path in (*paths, "/part") if _found(node, created, path)])
+    await _expect(
+        node, lambda: [f"{path} is left" for path in (*paths, "/part") if _found(node, created, path)]
+    )
 
 
 _TOKENS: Mapping[str, tuple[Json, int]] = {
@@ -352,7 +354,7 @@ async def test_token_says_for_whom_it_is(node: Node) -> None:
         wrong += [] if bound.get("pod") == {"name": web.name, "uid": web.uid} else [f"{name} is of {bound}"]
         wrong += [] if bound.get("serviceaccount", {}).get("name") == "robot" else [f"{name}: account"]
         wrong += [] if (audience == ["vault"]) is ("audience" in wanted) else [f"{name} is for {audience}"]
-    await _expect(node, wrong)
+    await _expect(node, lambda: wrong)
 
 
 def _claims(token: str) -> Json:
@@ -381,7 +383,7 @@ async def test_volume_in_memory_is_bounded(node: Node) -> None:
     created = await _until_created(web)
     expected = {"small": _MI, "large": 96 * _MI, "plain": 96 * _MI}
     files = {name: {"": (str(size), 0o777)} for name, size in expected.items()}
-    await _expect(node, _wrong_files(node, created, files))
+    await _expect(node, lambda: _wrong_files(node, created, files))
 
 
 def _wrong_files(
@@ -400,8 +402,8 @@ def _found(node: Node, created: Any, path: str) -> Mapping[str, tuple[str, int]]
     return node.target.machine.shown(host_path)
 
 
-async def _expect(node: Node, wrong: Sequence[str]) -> None:
-    await node.expect("volumes show what they name", lambda: [each[:298] for each in wrong], "START-15")
+async def _expect(node: Node, wrong: Callable[[], Sequence[str]]) -> None:
+    await node.expect("volumes show what they name", lambda: [each[:298] for each in wrong()], "START-15")
 
 
 _LOCAL_HOSTS = [

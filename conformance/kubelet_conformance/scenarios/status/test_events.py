@@ -5,7 +5,13 @@ from typing import Any
 from kubelet_conformance.node import Node, PodHandle, container, exec_hook, exec_probe, pod, witness
 
 
-@witness("EVENTS-01", "EVENTS-02", "EVENTS-06", "IMAGE-18")
+@witness(
+    "EVENTS-01",
+    "EVENTS-02",
+    "EVENTS-06",
+    "IMAGE-18",
+    undisturbed="a debugger is made and started once, whatever becomes of that",
+)
 async def test_life_of_a_pod_is_told(node: Node) -> None:
     """Pulling, creating, starting and killing are reported in that order, each about its container."""
     node.runtime.publish_image("registry/app:1")
