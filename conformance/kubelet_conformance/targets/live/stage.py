@@ -41,7 +41,7 @@ from kubelet_reference.server.host.system_clock import WallClock
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
 
-_NODES_OF_A_PROCESSOR = 11
+_NODES_OF_A_PROCESSOR = 13
 _NODES_MAX = {_FAKE: 28, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
 _NODES_READY = 8
