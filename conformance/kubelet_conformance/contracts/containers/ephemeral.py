@@ -2,24 +2,14 @@
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import (
-    Container,
-    ContainerStatus,
-    Exit,
-    Finding,
-    Manifest,
-    Moment,
-    Pod,
-    PodStatus,
-    Sandbox,
-)
+from kubelet_conformance.contract import Container, Exit, Finding, Manifest, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, exited, failed, happened, sandbox_died, status
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import restart_bound
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, hook_command
-from kubelet_conformance.contracts.facts.status import UNKNOWN_END
+from kubelet_conformance.contracts.facts.status import was_lost
 from kubelet_conformance.contracts.facts.timing import REACTION
 
 _ON = since("1.23")
@@ -257,14 +247,8 @@ def sorted_by_name(m: Moment) -> Findings:
     names = [one.name for one in reported]
     if names != sorted(names):
         return broken(f"the ephemeral statuses are {names}, expected them sorted by name")
-    counted = [one.name for one in reported if one.restart_count and not _was_lost(one)]
+    counted = [one.name for one in reported if one.restart_count and not was_lost(one)]
     return broken(f"{counted[0]} has a restartCount, expected 0") if counted else KEPT
-
-
-def _was_lost(shown: ContainerStatus) -> bool:
-    """Its end is unknown, which is its last state where it could not be started either."""
-    ends = shown.state.terminated, shown.last_state.terminated
-    return any(end is not None and end.reason == UNKNOWN_END for end in ends)
 
 
 @contract("EPH-12", on=status(), needs=(PODS, STATUS), versions=_ON)

@@ -85,6 +85,12 @@ def is_lost(said: ContainerStatus) -> bool:
     return said.state.terminated is not None and said.state.terminated.reason == UNKNOWN_END
 
 
+def was_lost(shown: ContainerStatus) -> bool:
+    """The same, or that end has become its last state, as the container could not be started."""
+    last = shown.last_state.terminated
+    return is_lost(shown) or (last is not None and last.reason == UNKNOWN_END)
+
+
 class Entry(msgspec.Struct, frozen=True, gc=False):
     """What a status says of one container, and what it should be about."""
 

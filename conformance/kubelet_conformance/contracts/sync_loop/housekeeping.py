@@ -55,7 +55,8 @@ def retry_comes_when_it_is_due(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
         return None
     if pod.changed_t is None or pod.changed_t >= m.call.t or spec.readiness_gates:
         return None
-    if kubelet_view(m).is_cut_off(m.t) or kubelet_view(m).list_failed_since(pod.changed_t):
+    known = kubelet_view(m)
+    if known.is_cut_off(m.t) or known.list_failed_since(pod.changed_t):
         return None  # A sync that waited for a relist may be that of before the change.
     due = m.t + timing.RETRY_LEAST - timing.SAME_MOMENT
     again = call("RunPodSandbox").where(of(pod))

@@ -10,13 +10,7 @@ from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.pod import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status, is_without_a_past
-from kubelet_conformance.contracts.facts.status import (
-    AGAIN,
-    UNKNOWN_END,
-    UNREADY_AS,
-    is_lost,
-    phase_of_another,
-)
+from kubelet_conformance.contracts.facts.status import AGAIN, UNREADY_AS, is_lost, phase_of_another, was_lost
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodSpec, PodStatus
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
@@ -214,9 +208,7 @@ def _is_made_up(kept: ContainerStatus, old: ContainerStatus) -> bool:
     """An instance whose record could not be read was shown as ended and counted as restarted; that it had
     ended became its last state where it could not be started.
     """
-    last = old.last_state.terminated
-    is_last = last is not None and last.reason == UNKNOWN_END and kept.runtime_id == old.runtime_id
-    return is_lost(old) or is_last
+    return is_lost(old) or (was_lost(old) and kept.runtime_id == old.runtime_id)
 
 
 class _TakenAway(Note):
