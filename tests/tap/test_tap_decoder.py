@@ -182,20 +182,30 @@ def test_call_given_up_by_the_client(after_ns: int, code: str, text: str) -> Non
     assert next(each for each in talk.observations() if isinstance(each, CallBegan)).timeout_ns == 2 * SECOND
 
 
-@pytest.mark.parametrize(
-    ("what", "code", "text"),
-    [(What.RUNTIME_GONE, "UNAVAILABLE", BROKEN), (What.CLIENT_GONE, "CANCELLED", "the client is gone")],
-)
-def test_connection_that_breaks_ends_its_calls(what: What, code: str, text: str) -> None:
-    """A call under way, one whose request is not whole among them, ends as its client would see it."""
+def test_runtime_that_breaks_the_connection_ends_its_calls() -> None:
+    """A call under way, one whose request is not whole among them, ends as its client sees it."""
     client = Peer()
-    talk = Talk().connects().asks(client.asks(1, "Version") + client.asks(3, "Status", None)).add(what)
+    talk = Talk().connects().asks(client.asks(1, "Version") + client.asks(3, "Status", None))
 
-    assert talk.calls() == [
+    assert talk.add(What.RUNTIME_GONE).calls() == [
         ("CallBegan", "c1", V1, "Version", b""),
-        ("CallEnded", "c1", "Version", code, text),
+        ("CallEnded", "c1", "Version", "UNAVAILABLE", BROKEN),
         ("CallBegan", "c2", V1, "Status", b""),
-        ("CallEnded", "c2", "Status", code, text),
+        ("CallEnded", "c2", "Status", "UNAVAILABLE", BROKEN),
+    ]
+
+
+@pytest.mark.parametrize("gives_up", [False, True], ids=["is gone", "gives up"])
+def test_client_that_has_not_finished_asking_has_not_called(gives_up: bool) -> None:  # noqa: FBT001
+    """A kubelet that is killed after the headers of its call has asked the runtime for nothing."""
+    client = Peer()
+    talk = Talk().connects().asks(client.asks(1, "Version") + client.asks(3, "CreateContainer", None))
+    if gives_up:
+        talk.asks(frame(wire.RST, 0, 3, b"\0\0\0\x08"))
+
+    assert talk.add(What.CLIENT_GONE).calls() == [
+        ("CallBegan", "c1", V1, "Version", b""),
+        ("CallEnded", "c1", "Version", "CANCELLED", "the client is gone"),
     ]
 
 

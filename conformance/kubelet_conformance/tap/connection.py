@@ -310,8 +310,11 @@ class Connection:
             self._fail(at_ns, stream, "UNAVAILABLE", "the runtime goes away and did not look at the call")
 
     def _fail(self, at_ns: int, stream: int, code: str, message: str, *, by_client: bool = False) -> None:
+        """The call ended otherwise; one that its client never finished asking has not been made at all."""
         call = self._forget(stream)
         if not call.id:
+            if by_client:
+                return
             self._begin(at_ns, call, b"")
         self._observed.append(CallEnded(at_ns, call.id, call.rpc, code, message, by_client))
 

@@ -27,6 +27,7 @@ from kubelet_conformance.targets.live.private_runtimes import OwnContainerd, Own
 from kubelet_conformance.targets.live.real_machine import RealMachine
 from kubelet_conformance.targets.live.recorded_tap import tapped
 from kubelet_conformance.targets.live.reference_node import ReferenceNode
+from kubelet_conformance.targets.live.room import Room
 from kubelet_conformance.targets.live.scoped_controls import ScopedApi, ScopedManifests
 from kubelet_conformance.targets.live.scoped_recorder import Router, View
 from kubelet_conformance.targets.process.file_watches import watches_for_a_kubelet
@@ -62,7 +63,7 @@ class LiveEnvironment:
     `process` is the kubelet where it is a process of its own, None for the one in this process; `then` takes
     turns with it, if one does. `private` is
     the runtime's other side, where it is one of our own; `fake` is there where the runtime is the fake.
-    Kubelets that are `isolated` have mount namespaces; `starts` limits how many start in parallel, `kubelets`
+    Kubelets that are `isolated` have mount namespaces; `starts` limits how many start in parallel, `room`
     how many there are.
     """
 
@@ -76,7 +77,7 @@ class LiveEnvironment:
     fake: OwnFake | None = None
     isolated: bool = False
     starts: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
-    kubelets: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
+    room: Room = field(default_factory=lambda: Room(1))
 
 
 class Life:
@@ -144,7 +145,7 @@ class Life:
             await stack.enter_async_context(tapped(socket, self._around.endpoint.path, self._recorder))
             self._node = self._make_node(socket)
             async with self._around.starts:
-                await stack.enter_async_context(self._around.kubelets)
+                await stack.enter_async_context(self._around.room.kubelet())
                 if self._around.process is not None:
                     await watches_for_a_kubelet()
                 await stack.enter_async_context(self._node)

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from kubelet_conformance.targets.live.private_runtimes import (
     own_containerd,
     own_fake,
 )
+from kubelet_conformance.targets.live.room import Room
 from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.file_watches import WATCHES, kubelets_max
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
@@ -42,8 +43,10 @@ _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
 
 _NODES_OF_A_PROCESSOR = 13
-_NODES_MAX = {_FAKE: 28, _CONTAINERD: 3}
+_NODES = {_FAKE: 28, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
+_NODES_MAX = 64
+"""So many may be played on fakes while a processor is idle."""
 _NODES_READY = 8
 """So many more nodes are made ready on fakes, of which each waits for a kubelet that may start."""
 _PLUGIN = frozenset({PLUGIN_USE}), "a plugin of dynamic resources"
@@ -80,18 +83,17 @@ class WallStage:
         self.clock = LoopClock(0)
         self._isolated = False
         """Kubelets are started in mount namespaces."""
-        self._starts = asyncio.Semaphore(processors() + 1)
+        self._starts = asyncio.Semaphore(2 * processors())
         """A kubelet that starts takes a processor for a second or two, and waits for a while."""
-        nodes = min(_NODES_MAX.get(choice.runtime, 1), _NODES_OF_A_PROCESSOR * processors())
+        nodes = min(_NODES.get(choice.runtime, 1), _NODES_OF_A_PROCESSOR * processors())
         self.nodes = nodes if self._process is None else min(nodes, kubelets_max())
-        """How many lives are played at a time."""
+        """How many lives are played at a time, at first."""
         self.limit = f"{self.nodes} instead of {nodes}, by {WATCHES}" if self.nodes < nodes else ""
         """Why more are not, in words, where a setting of the machine says so."""
-        self._kubelets = asyncio.Semaphore(self.nodes)
-        more = _NODES_READY if self._process is not None and choice.runtime == _FAKE else 0
-        self._lanes = asyncio.Semaphore(self.nodes + more)
-        self._queue = asyncio.Lock()
-        """One at a time waits for a lane, so that who is urgent has no queue before it."""
+        are_many = self._process is not None and choice.runtime == _FAKE
+        self._room = (
+            Room(self.nodes, min(_NODES_MAX, kubelets_max()), _NODES_READY) if are_many else Room(self.nodes)
+        )
 
     @property
     def baselines(self) -> list[str]:
@@ -154,7 +156,7 @@ class WallStage:
         if self._isolated:
             return []
         notes = [_IN_TURN] if self.nodes > 1 else []
-        self.nodes, self._lanes, self.limit = 1, asyncio.Semaphore(), ""
+        self.nodes, self._room, self.limit = 1, Room(1), ""
         return [*notes, *filter(None, [await slow_look_ups(NODE)])]
 
     async def open(self, images: Iterable[str]) -> None:
@@ -196,7 +198,7 @@ class WallStage:
             self._then,
             isolated=self._isolated,
             starts=self._starts,
-            kubelets=self._kubelets,
+            room=self._room,
         )
 
     async def play(  # noqa: PLR0913 - what is played, and who follows it
@@ -221,21 +223,12 @@ class WallStage:
         Raises `TargetError` if the runtime can no longer be used.
         """
         stop = stop or asyncio.Event()
-        async with self._lane(urgent=urgent):
+        async with self._room.lane(urgent=urgent):
             if stop.is_set():
                 return PlayedLife(b"", (), {})
             async with _private_folder() as folder, self._free_runtime(folder) as around:
                 life = Life(around, acts, folder, stop, shared=shared, log=log, watch=watch)
                 return await life.play(concurrency, ended or _nobody)
-
-    @asynccontextmanager
-    async def _lane(self, *, urgent: bool) -> AsyncGenerator[None]:
-        async with nullcontext() if urgent else self._queue:
-            await self._lanes.acquire()
-        try:
-            yield
-        finally:
-            self._lanes.release()
 
     @asynccontextmanager
     async def _free_runtime(self, folder: Path) -> AsyncGenerator[LiveEnvironment]:
