@@ -105,6 +105,14 @@ def test_container_may_become_ready_just_before_its_end(*, probed: bool) -> None
     assert (s.judge("STATUS-09").verdict is BROKEN) is not probed
 
 
+@detects("STATUS-09", shown=(runs(), ended(0)))
+def test_conditions_of_an_end_that_was_not_read_are_made_anew(s: TraceBuilder, shown: dict[str, Any]) -> None:
+    """STATUS-09: where the final phase was written while a container ran, its end makes the times anew."""
+    pod, ready = s.pod(), condition("Ready", "False")
+    tell_status(s, pod, "Failed", [shown], conditions=[ready])
+    tell_status(s, pod, "Failed", [ended(0)], conditions=[ready | {"lastTransitionTime": LATER}])
+
+
 @detects("STATUS-09")
 def test_forgotten_status_begins_with_what_the_mirror_reported(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-09: a time goes back where the pod was forgotten with its file, and not before."""

@@ -180,8 +180,11 @@ def _may_have_flipped(m: Moment, condition: str, pod: Pod, before: PodStatus, no
     """The condition may have been otherwise in a status that was never written.
 
     Writes may be left out where the next one follows soon, or while the API server is away. What has ended
-    may have become ready just before. A busy kubelet may take up several results of a probe at once.
+    may have become ready just before. A busy kubelet may take up several results of a probe at once. What
+    it is to set at the end of a pod it may write before it has read that end, and make the conditions anew.
     """
+    if condition in _READY and before.terminal and any(s.state.running for s in before.lasting_containers):
+        return True
     if condition in _READY and any(_was_probed_anew(m, pod, one) for one in now.lasting_containers):
         return True
     if condition == "PodReadyToStartContainers":
