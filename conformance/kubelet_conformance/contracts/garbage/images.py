@@ -76,9 +76,14 @@ def unused_images_go_the_longest_unused_first(m: Moment) -> Findings:
         return broken(f"image {name} is removed, {why}")
     image.is_going = True
     for other in images.seen.values():
-        if not (other.is_going or _why_it_stays(other, used, m.t)) and other.used_t < image.used_t:
+        if _may_be_removed(other, used, m.t) and other.used_t < image.used_t:
             return broken(f"image {name} is removed before {other.image.id}, which is unused for longer")
     return KEPT
+
+
+def _may_be_removed(image: _Seen, used: set[str], t: float) -> bool:
+    """An image is left, and nothing forbids its removal."""
+    return not image.is_going and not _why_it_stays(image, used, t)
 
 
 def _why_it_stays(image: _Seen, used: set[str], t: float) -> str:
@@ -118,7 +123,7 @@ def _may_go(m: Moment) -> bool:
     """Some listed image may be removed by now."""
     used = _in_use(m)
     seen = m.node.note(_Images).seen.values()
-    return any(not (one.is_going or _why_it_stays(one, used, m.t)) for one in seen)
+    return any(_may_be_removed(one, used, m.t) for one in seen)
 
 
 @unused_images_go_the_longest_unused_first.clause("room is made", on=FAULT)
