@@ -2,11 +2,9 @@
 
 import os
 import re
-import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,6 @@ from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 Json = dict[str, Any]
 ENTRIES = ("etc", "hosts", "kubeconfig", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
 """What there may be in the folder of a kubelet."""
-_FIRST_PORT, _LAST_PORT = 20_000, 32_768
-"""Above what services have, below what connections are given."""
 _GATES, _RESERVED = "featureGates", "systemReserved"
 _MERGED = frozenset({_GATES, _RESERVED})
 _EVICTION_BYTES = 1 << 20
@@ -96,34 +92,6 @@ class Places:
             "url": self.url,
         }
         return re.sub(r"\{([a-z_]+)\}", lambda found: str(values[found[1]]), template)
-
-
-def _ports() -> Iterator[int]:
-    """All ports again and again, from anywhere."""
-    begin = _FIRST_PORT + int.from_bytes(os.urandom(2), "big") % (_LAST_PORT - _FIRST_PORT)
-    return cycle(chain(range(begin, _LAST_PORT), range(_FIRST_PORT, begin)))
-
-
-_PORTS = _ports()
-
-
-def free_ports() -> tuple[int, int, int]:
-    """Three ports of loopback that are free at this moment.
-
-    They are none of those that the system gives to connections: one of these could take a port before the
-    kubelet does. Nor were they given lately to another kubelet, which may not listen yet.
-    """
-    first, second, third = islice(filter(_is_free, islice(_PORTS, _LAST_PORT - _FIRST_PORT)), 3)
-    return first, second, third
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as trial:
-        try:
-            trial.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def configuration(target: KubeletTarget, places: Places, settings: Mapping[str, object]) -> Json | None:
