@@ -114,13 +114,10 @@ class Allocations:
         return refusal(demand_of(pod), others, self.settings)
 
     def keep_only(self, uids: Collection[str]) -> None:
-        """Forget pods that are gone."""
-        gone = [uid for uid in self._held if uid not in uids]
-        for uid in gone:
+        """Forget pods that are gone; the checkpoint loses them when it is next written."""
+        for uid in self._held.keys() - uids:
             del self._held[uid]
             self._pending.pop(uid, None)
-        if gone:
-            self.save()
 
     @property
     def _path(self) -> str:

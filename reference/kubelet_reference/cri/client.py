@@ -141,12 +141,10 @@ class CriClient:
         return await self._do("list_containers", self.runtime.ListContainers(request, timeout=self._timeout))
 
     async def container_status(self, container_id: str) -> cri.ContainerStatus:
-        """One container; `NoStatus` if the reply holds none."""
+        """One container."""
         request = cri.ContainerStatusRequest(container_id=container_id)
         call = self.runtime.ContainerStatus(request, timeout=self._timeout)
         reply = await self._do("container_status", call)
-        if not reply.HasField("status"):
-            raise NoStatus("container status is nil")
         checks.check_container_status(reply.status)
         return reply.status
 

@@ -34,9 +34,8 @@ class Backoff:
         self._entries: dict[str, _Entry] = {}
 
     def delay(self, key: str) -> float:
-        """The delay of the key, in seconds; 0 if it has none."""
-        entry = self._entries.get(key)
-        return entry.delay if entry else 0.0
+        """The delay of a key that has one, in seconds."""
+        return self._entries[key].delay
 
     def is_in_backoff_since(self, key: str, moment: int) -> bool:
         """Whether the delay, counted from `moment`, has not passed yet."""

@@ -31,7 +31,8 @@ class Settings:
     max_pods: int = 110
     cpu_millicores: int = 8_000
     memory_bytes: int = 32 << 30
-    max_container_restart_period: float = 300
+    max_container_restart_period: float | None = None
+    """The longest delay of restarts where its gate is on; None is that of other nodes."""
     serialize_image_pulls: bool = True
     registry_pull_qps: float = 5
     registry_burst: int = 10

@@ -77,16 +77,6 @@ class SetUp:
 
 
 _FOLDER_MODE, _FILE_MODE = 0o755, 0o644
-_TYPES = {
-    "Directory": ("Directory", "directory"),
-    "DirectoryOrCreate": ("Directory", "directory"),
-    "File": ("File", "file"),
-    "FileOrCreate": ("File", "file"),
-    "Socket": ("Socket", "socket file"),
-    "CharDevice": ("CharDevice", "character device"),
-    "BlockDevice": ("BlockDevice", "block device"),
-}
-"""What has to lie there, and how that is called, by the type that is asked for."""
 
 
 def prepare_host_path(disk: Disk, source: HostPathVolumeSource) -> None:
@@ -99,12 +89,10 @@ def prepare_host_path(disk: Disk, source: HostPathVolumeSource) -> None:
         raise SetUpError(f"invalid HostPath `{path}`: must not contain '..'")
     if not wanted:
         return
-    if wanted not in _TYPES:
-        raise SetUpError(f"{wanted} is an invalid volume type")
-    kind, name = _TYPES[wanted]
+    kind = wanted.removesuffix("OrCreate")
     if disk.kind(path) is None and wanted == "DirectoryOrCreate":
         disk.make_folder(path, _FOLDER_MODE)
     elif disk.kind(path) is None and wanted == "FileOrCreate":
         disk.create(path, _FILE_MODE)
     if disk.kind(path) != kind:
-        raise SetUpError(f"hostPath type check failed: {path} is not a {name}")
+        raise SetUpError(f"hostPath type check failed: {path} is not a {kind.lower()}")

@@ -89,6 +89,29 @@ def test_size_is_reported(version: str, message: str, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize(
+    ("times", "verdict"),
+    [
+        ("2s (2s including waiting)", KEPT),
+        ("1m2s (1h0m0.5s including waiting)", KEPT),
+        ("0s (2s including waiting)", BROKEN),
+        ("1940ms (2s including waiting)", BROKEN),
+        ("1960.5ms (2s including waiting)", KEPT),
+        ("3s (2s including waiting)", BROKEN),
+    ],
+)
+def test_times_of_a_pull(times: str, verdict: Verdict) -> None:
+    """IMAGE-18: the event of a pull says how long it took, and that is not less than the call."""
+    s = TraceBuilder()
+    web = s.pod()
+    request = {"image": {"image": "img:1"}, "sandbox_config": s.run_sandbox(web).config}
+    reported(s, web, "Pulling")
+    s.call("PullImage", request, {"image_ref": "sha256:img:1"}, takes=2)
+    reported(s, web, "Pulled", f'Successfully pulled image "img:1" in {times}. Image size: 5 bytes.')
+
+    assert s.judge("IMAGE-18").verdict is verdict
+
+
+@pytest.mark.parametrize(
     ("image", "verdict"),
     [
         ({"uid": {"value": "1000"}}, KEPT),

@@ -14,12 +14,28 @@ PERIOD = {"crashLoopBackOff": {"maxContainerRestartPeriod": "2s"}}
 def test_configured_delay(delay: str, verdict: Verdict) -> None:
     """BACKOFF-11: no delay is longer than the configured one."""
     s = TraceBuilder("1.35", configuration=PERIOD)
+    _is_held_up(s, delay)
+
+    assert s.judge("BACKOFF-11").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("version", "delay", "verdict"),
+    [("1.34", "1m0s", KEPT), ("1.34", "1m4s", BROKEN), ("1.35", "1m4s", KEPT), ("1.35", "1m0s", BROKEN)],
+)
+def test_reduced_delay(version: str, delay: str, verdict: Verdict) -> None:
+    """BACKOFF-11: where the longest delay may be configured, by default from 1.35 on, it is not the 60 s."""
+    s = TraceBuilder(version, featureGates={"ReduceDefaultCrashLoopBackOffDecay": True}, configuration={})
+    _is_held_up(s, delay)
+
+    assert s.judge("BACKOFF-11").verdict is verdict
+
+
+def _is_held_up(s: TraceBuilder, delay: str) -> None:
     pod = s.pod()
     message = f"back-off {delay} restarting failed container=c1 pod=web_default({pod.uid})"
     waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
     s.status(pod, containerStatuses=[{"name": "c1", "state": waiting}])
-
-    assert s.judge("BACKOFF-11").verdict is verdict
 
 
 @pytest.mark.parametrize(

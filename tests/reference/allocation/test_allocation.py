@@ -93,11 +93,12 @@ def test_allocations_outlive_the_kubelet(minor: int, file: str) -> None:
 
 
 def test_pods_that_are_gone_are_forgotten() -> None:
-    """Neither the kubelet nor its checkpoint keeps them."""
+    """Neither the kubelet nor its next checkpoint keeps them."""
     node = Node()
     found = node.kubelet()
     found.resized(pod("1"))
     found.keep_only({"other"})
+    found.resized(pod("1", "other"))
 
     assert asked(found.applied(pod("5"))) == "5"
     assert asked(node.kubelet().applied(pod("5"))) == "5"

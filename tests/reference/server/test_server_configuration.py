@@ -305,7 +305,7 @@ def test_settings_of_the_core() -> None:
     found = settings_of(Wanted(Configuration(max_pods=3, sync_frequency=5), NEWEST, "n", "/r"))
 
     assert (found.max_pods, found.sync_frequency, found.node_name, found.root_dir) == (3, 5, "n", "/r")
-    assert (found.with_api_server, found.max_container_restart_period) == (False, 300)
+    assert (found.with_api_server, found.max_container_restart_period) == (False, None)
     assert found.cpu_millicores >= 1000
     assert found.memory_bytes > 1 << 20
 

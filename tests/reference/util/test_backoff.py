@@ -1,5 +1,7 @@
 """The delays after failures: their series, where they count from, and when they begin anew."""
 
+import pytest
+
 from kubelet_reference.util.backoff import Backoff
 
 NS = 1_000_000_000
@@ -87,7 +89,8 @@ def test_forgets_what_is_idle() -> None:
 
     backoff.next("b", clock.now)
 
-    assert backoff.delay("a") == 0
+    with pytest.raises(KeyError):
+        backoff.delay("a")
 
 
 def test_low_cap() -> None:

@@ -96,8 +96,8 @@ VOLUMES: list[tuple[Json, str]] = [
     ),
     ({"hostPath": {"path": "/file", "type": "FileOrCreate"}}, ""),
     ({"hostPath": {"path": "/file", "type": "File"}}, "hostPath type check failed: /file is not a file"),
-    ({"hostPath": {"path": "/s", "type": "Socket"}}, "hostPath type check failed: /s is not a socket file"),
-    ({"hostPath": {"path": "/s", "type": "Pipe"}}, "Pipe is an invalid volume type"),
+    ({"hostPath": {"path": "/s", "type": "Socket"}}, "hostPath type check failed: /s is not a socket"),
+    ({"hostPath": {"path": "/s", "type": "Pipe"}}, "hostPath type check failed: /s is not a pipe"),
     (
         {"hostPath": {"path": "/data/../etc"}},
         "invalid HostPath `/data/../etc`: must not contain '..'",

@@ -14,7 +14,7 @@ from kubelet_conformance.trace.format.records import Metrics
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _PERIOD_GATE, _REDUCED_GATE = "KubeletCrashLoopBackOffMax", "ReduceDefaultCrashLoopBackOffDecay"
-_BASE, _REDUCED = 10.0, (1.0, 60.0)
+_USUAL, _REDUCED = (10.0, 300.0), (1.0, 60.0)
 _DELAY = re.compile(r"back-off ((?:\d+h)?(?:\d+m)?(?:[\d.]+s)?) restarting failed container")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _HEALTH = "healthz/syncloop"
@@ -28,20 +28,23 @@ def _seconds(text: str) -> float:
 
 
 def _curve(m: Moment) -> tuple[float, float] | None:
-    """The first and the longest delay where they are not the usual ones."""
-    gates, configured = m.header.feature_gates, m.header.configuration or {}
-    limits: dict[str, Any] = configured.get("crashLoopBackOff") or {}
-    period = limits.get("maxContainerRestartPeriod")
-    if period and is_on(_PERIOD_GATE, gates, m.kubernetes):
-        cap = _seconds(str(period))
-        return min(_BASE, cap), cap
-    return _REDUCED if is_on(_REDUCED_GATE, gates, m.kubernetes) else None
+    """The first and the longest delay; None where they are the usual ones, or not known."""
+    gates, configured = m.header.feature_gates, m.header.configuration
+    is_reduced, takes_period = (is_on(gate, gates, m.kubernetes) for gate in (_REDUCED_GATE, _PERIOD_GATE))
+    base, cap = _REDUCED if is_reduced else _USUAL
+    if takes_period:
+        if configured is None:
+            return None
+        limits: dict[str, Any] = configured.get("crashLoopBackOff") or {}
+        period = limits.get("maxContainerRestartPeriod")
+        cap = _seconds(str(period)) if period else _USUAL[1]
+    return (min(base, cap), cap) if is_reduced or takes_period else None
 
 
 @contract("BACKOFF-11", on=status(), needs=(CRI, STATUS), versions=since("1.32"))
 def configured_delays_are_kept(m: Moment) -> Findings:
     """The longest delay of restarts is what the node is configured with, and the first is 10 s or that, if it
-    is less; with the reduced series they go from 1 s to 60 s.
+    is less; with the reduced series they go from 1 s to 60 s, or to the former where it may be configured.
     """
     every = m.status.every_container if m.status is not None else ()
     waiting = [(one.name, one.state.waiting.message) for one in every if one.state.waiting is not None]

@@ -7,6 +7,7 @@ from kubelet_conformance.contract.patterns import call, done
 from kubelet_conformance.contracts.facts.pod import DISK, at_its_end, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import BLIND, GONE, NOT_READY, runs_containers
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.records import Disk
 from kubelet_conformance.trace.world.pod_cgroups import PodCgroup, pod_of_cgroup
 
@@ -58,3 +59,6 @@ def killed_pod_gets_another_cgroup(m: Moment, pod: Pod, sandbox: Sandbox) -> Fin
         text=f"the pod {pod.name} gets another cgroup",
         whole_node=True,
     )
+
+
+judges_waits(pod_without_cgroup_is_killed)

@@ -30,7 +30,7 @@ async def test_container_is_resized_while_it_runs(node: Node) -> None:
     web = await node.run(sized("c1"), sized("c2"))
     await node.wait(5)
     web.resize(c1=given(cpu="1", memory="128Mi"))
-    await web.until_called("UpdateContainerResources", "c1", count=2)
+    await web.until_called("UpdateContainerResources", "c1", count=2, contract="RESIZE-02")
     await node.wait(10)
 
 
@@ -40,7 +40,7 @@ async def test_container_is_resized_behind_the_gate(node: Node) -> None:
     web = await node.run(sized("c1"))
     await node.wait(5)
     web.resize(c1=given(cpu="1"))
-    await web.until_called("UpdateContainerResources", "c1")
+    await web.until_called("UpdateContainerResources", "c1", contract="RESIZE-02")
     await node.wait(10)
 
 
@@ -63,7 +63,7 @@ async def test_container_is_made_anew_for_its_policy(node: Node) -> None:
     web = await node.run(sized("c1", resizePolicy=RESTARTS), sized("c2"))
     await node.wait(5)
     web.resize(c1=given(cpu="1"))
-    await web.until_called("UpdateContainerResources", "c1")
+    await web.until_called("UpdateContainerResources", "c1", contract="RESIZE-02")
     await node.wait(5)
     web.resize(c1=given(cpu="1", memory="128Mi"))
     await web.until_running("c1", attempt=1)
@@ -75,7 +75,7 @@ async def test_impossible_resize_changes_nothing(node: Node) -> None:
     web = await node.run(sized("c1"), sized("c2"))
     await node.wait(5)
     web.resize(c1=given(cpu="100k"))
-    await web.until_condition("PodResizePending")
+    await web.until_condition("PodResizePending", contract="RESIZE-02")
     web.exit("c1", 1)
     await web.until_running("c1", attempt=1)
     await node.restart_kubelet()
@@ -88,7 +88,9 @@ async def test_impossible_resize_is_told_by_a_field(node: Node) -> None:
     web = await node.run(sized("c1"))
     await node.wait(5)
     web.resize(c1=given(cpu="100k"))
-    await web.until(lambda: web.status.get("resize") == "Infeasible", "resize Infeasible")
+    await web.until(
+        lambda: web.status.get("resize") == "Infeasible", "resize Infeasible", contract="RESIZE-02"
+    )
     web.exit("c1", 1)
     await web.until_running("c1", attempt=1)
     await node.restart_kubelet()
@@ -108,6 +110,8 @@ async def test_resize_waits_for_room(node: Node) -> None:
     other.delete()
     await other.until_gone(within=60)
     await web.until_called("UpdateContainerResources", "c1", within=120, contract="RESIZE-02")
+    done = "its resize not pending any more"
+    await web.until(lambda: not web.condition("PodResizePending"), done, within=100, contract="RESIZE-02")
 
 
 @witness("RESIZE-02", kubernetes=SINCE, cpu_millicores=2000, memory_bytes=1 << 30)
@@ -130,7 +134,7 @@ async def test_what_shrinks_goes_first(node: Node) -> None:
     web = await node.run(sized("c1", cpu="500m"), sized("c2", cpu="1"))
     await node.wait(5)
     web.resize(c1=given(cpu="1"), c2=given(cpu="500m"))
-    await web.until_called("UpdateContainerResources", "c1")
+    await web.until_called("UpdateContainerResources", "c1", contract="RESIZE-02")
     await node.wait(5)
 
 
@@ -140,7 +144,7 @@ async def test_memory_in_use_is_not_taken(node: Node) -> None:
     web = await node.run(sized("c1"))
     await node.wait(5)
     web.resize(c1=given(memory="4Mi"))
-    await web.until_called("ContainerStats", "c1", count=2, within=60)
+    await web.until_called("ContainerStats", "c1", count=2, within=60, contract="RESIZE-02")
 
 
 @witness(
@@ -156,13 +160,13 @@ async def test_runtime_is_late(node: Node) -> None:
     await node.wait(5)
     with node.fault("UpdateContainerResources", effect="pretend"):
         web.resize(**{name: given(cpu="1", memory="4Gi") for name in memory})
-        await web.until_called("UpdateContainerResources", "c4", count=2)
+        await web.until_called("UpdateContainerResources", "c4", count=2, contract="RESIZE-02")
         web.annotate({"seen": "yes"})
         await node.wait(8)
         shown = {name: web.container_status(name)["resources"]["limits"]["memory"] for name in memory}
         wrong = [f"{name} has {amount}" for name, amount in shown.items() if amount != memory[name]]
         await node.expect("the memory that containers have is shown", lambda: wrong, "RESIZE-02")
-    await web.until_called("UpdateContainerResources", "c1", count=2, within=120)
+    await web.until_called("UpdateContainerResources", "c1", count=2, within=120, contract="RESIZE-02")
     await node.wait(10)
 
 
@@ -172,7 +176,7 @@ async def test_resize_is_not_made_twice(node: Node) -> None:
     web = await node.run(sized("c1"))
     await node.wait(5)
     web.resize(c1=given(cpu="1"))
-    await web.until_called("UpdateContainerResources", "c1")
+    await web.until_called("UpdateContainerResources", "c1", contract="RESIZE-02")
     await node.wait(5)
     await node.restart_kubelet()
     await node.wait(15)
@@ -214,7 +218,7 @@ async def test_pod_ends_with_what_it_was_given(node: Node) -> None:
     web = await node.run(sized("c1", command="run stopdelay=5"), grace=20)
     await node.wait(5)
     web.resize(c1=given(cpu="100k"))
-    await web.until_condition("PodResizePending")
+    await web.until_condition("PodResizePending", contract="RESIZE-02")
     web.delete()
     await node.wait(3)
     shown = web.container_status("c1")["allocatedResources"]["cpu"]
@@ -252,8 +256,8 @@ async def test_instance_has_what_was_allocated(node: Node) -> None:
     await node.wait(5)
     web.resize(c1=given(cpu="1500m"))
     await web.until_condition("PodResizePending", contract="RESIZE-02")
-    reasons = [one["reason"] for one in web.status["conditions"] if one["type"] == "PodResizePending"]
-    await node.expect("it is deferred", lambda: [one for one in reasons if one != "Deferred"], "RESIZE-02")
+    reason = web.condition("PodResizePending").get("reason", "no reason")
+    await node.expect("it is deferred", lambda: [one for one in (reason,) if one != "Deferred"], "RESIZE-02")
     web.exit(code=1)
     await web.until_running("c1", attempt=1)
     shares = [each.request.config.linux.resources.cpu_shares for each in web.calls("CreateContainer")]

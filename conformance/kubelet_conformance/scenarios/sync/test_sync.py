@@ -193,8 +193,8 @@ async def test_pod_without_cgroup_is_killed_once(node: Node) -> None:
     job = await node.run(name="job", restart="Never")
     node.runtime.remove_cgroup(web.uid)
     node.runtime.remove_cgroup(job.uid)
-    await web.until_running("c1", attempt=1)
-    await job.until_phase("Succeeded")
+    await web.until_running("c1", attempt=1, contract="SYNC-17")
+    await job.until_phase("Succeeded", contract="SYNC-17")
     await node.wait(200)
 
 

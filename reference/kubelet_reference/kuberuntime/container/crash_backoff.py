@@ -16,14 +16,15 @@ from kubelet_reference.util.backoff import BASE_SECONDS, CAP_SECONDS, Backoff
 from kubelet_reference.util.versions import Behaviour
 
 
-def restart_curve(configured: float, behaviour: Behaviour) -> tuple[float, float]:
+def restart_curve(configured: float | None, behaviour: Behaviour) -> tuple[float, float]:
     """The first and the longest delay, in seconds (BACKOFF-01, BACKOFF-11).
 
-    A shorter longest delay that the node is configured with wins over the shorter series of KEP-4603.
+    Where the node may be configured with the longest delay, that of the shorter series does not count.
     """
-    if behaviour.takes_restart_period and configured < CAP_SECONDS:
-        return min(BASE_SECONDS, configured), configured
-    return (1.0, 60.0) if behaviour.restarts_sooner else (BASE_SECONDS, CAP_SECONDS)
+    base, cap = (1.0, 60.0) if behaviour.restarts_sooner else (BASE_SECONDS, CAP_SECONDS)
+    if behaviour.takes_restart_period:
+        cap = configured or CAP_SECONDS
+    return min(base, cap), cap
 
 
 @dataclass(eq=False)
