@@ -9,6 +9,7 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod, Secret
 
 from kubelet_bugs.bug import bug
+from kubelet_bugs.kuberuntime.needed_containers import NeedsContainers
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason
 from kubelet_reference.api.pods import AnyContainer
@@ -19,7 +20,6 @@ from kubelet_reference.images.image_names import with_default_tag
 from kubelet_reference.images.image_pull_rules import ImageFacts, ImageStep, Presence, image_decision
 from kubelet_reference.images.keyring import Credential
 from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
-from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.util.backoff import Backoff
 from kubelet_reference.util.settings import Settings
 
@@ -194,7 +194,7 @@ class EverySecret(ImageManager):
 
 
 @bug("MUT-IMAGE-17", breaks="IMAGE-17")
-class AllOrNone(RuntimeManager):
+class AllOrNone(NeedsContainers):
     """A container that cannot be started keeps those after it from being tried."""
 
     def is_needed(self, container: AnyContainer, kind: str) -> bool:

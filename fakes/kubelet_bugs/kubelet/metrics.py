@@ -40,11 +40,10 @@ class CountsPods(SandboxCreator):
 class CountsRefusals(RuntimeManager):
     """Starts that the back-off refuses are counted."""
 
-    async def _start(self, now: Any, context: StartContext, container: AnyContainer, kind: str) -> bool:  # noqa: ANN401 - a private class
-        started = await super()._start(now, context, container, kind)
+    async def _start(self, now: Any, context: StartContext, container: AnyContainer, kind: str) -> None:  # noqa: ANN401 - a private class
+        await super()._start(now, context, container, kind)
         if now.results[-1].reason is Failure.CRASH_LOOP_BACK_OFF:
             self.tools.metrics.started_containers.labels(kind).inc()
-        return started
 
 
 @bug("MUT-METRIC-02-TEXT", breaks="METRIC-02")

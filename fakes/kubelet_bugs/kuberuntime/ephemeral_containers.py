@@ -6,6 +6,7 @@ from lightkube.models.core_v1 import Container, EphemeralContainer, Pod, PodCond
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
+from kubelet_bugs.kuberuntime.needed_containers import NeedsContainers
 from kubelet_reference.api import pods
 from kubelet_reference.api.metrics import EPHEMERAL
 from kubelet_reference.api.pods import AnyContainer
@@ -18,7 +19,6 @@ from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodAc
 from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
 from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
-from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.status.conditions import pod_conditions
 from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, StatusInput
@@ -89,11 +89,11 @@ class TakesThemAlong(ActionRules):
 
 
 @bug("MUT-EPH-04", breaks="EPH-04")
-class TheyAreNeeded(RuntimeManager):
+class TheyAreNeeded(NeedsContainers):
     """An ephemeral container that cannot be started holds up the rest of its pod."""
 
     def is_needed(self, container: AnyContainer, kind: str) -> bool:
-        return kind == EPHEMERAL or super().is_needed(container, kind)
+        return kind == EPHEMERAL
 
 
 @bug("MUT-EPH-07", breaks="EPH-07")

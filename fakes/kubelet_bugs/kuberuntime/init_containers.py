@@ -87,7 +87,7 @@ def _of_apps(now: SyncInput) -> list[ContainerRecord]:
     return [record for record in now.records.containers if record.name in names]
 
 
-@bug("MUT-INIT-01", breaks=("INIT-01", "INIT-03"))
+@bug("MUT-INIT-01", breaks="INIT-01")
 class AllAtOnce(ActionRules):
     """All init containers are started together."""
 

@@ -7,6 +7,7 @@ from lightkube.models.core_v1 import Container, LifecycleHandler, Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
+from kubelet_bugs.kuberuntime.needed_containers import NeedsContainers
 from kubelet_reference.api import pods
 from kubelet_reference.api.metrics import INIT
 from kubelet_reference.api.pods import AnyContainer
@@ -23,7 +24,6 @@ from kubelet_reference.kuberuntime.actions.sidecars import (
 )
 from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container.hooks import Hooks
-from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.worker import ProbeWorker
 from kubelet_reference.status.status_manager import StatusManager
@@ -173,7 +173,7 @@ class NoAppAfterTheFirst(ActionRules):
 
 
 @bug("MUT-SIDECAR-08", breaks="SIDECAR-08")
-class EverySidecarIsNeeded(RuntimeManager):
+class EverySidecarIsNeeded(NeedsContainers):
     """A sidecar that cannot be started holds up all that come after it."""
 
     def is_needed(self, container: AnyContainer, kind: str) -> bool:

@@ -9,6 +9,7 @@ from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus, Secret
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
+from kubelet_bugs.kuberuntime.needed_containers import NeedsContainers
 from kubelet_reference.allocation.dynamic_resources import DynamicResources, ResourcesError
 from kubelet_reference.api import pods
 from kubelet_reference.api.metrics import APP, EPHEMERAL, INIT
@@ -119,11 +120,11 @@ class StartsWithoutDevices(DynamicResources):
 
 
 @bug("MUT-SYNC-04", breaks="SYNC-04")
-class StopsAtFirstFailure(RuntimeManager):
+class StopsAtFirstFailure(NeedsContainers):
     """After an app container that could not be started no other one is tried."""
 
     def is_needed(self, container: AnyContainer, kind: str) -> bool:
-        return kind == APP or super().is_needed(container, kind)
+        return kind == APP
 
 
 @bug("MUT-SYNC-03", breaks="SYNC-03")

@@ -218,20 +218,16 @@ class RuntimeManager:
     async def _start_each(
         self, now: PodSync, context: StartContext, containers: Iterable[AnyContainer], kind: str
     ) -> None:
-        """One after another, in the order of the spec."""
-        for container in containers:
-            if not await self._start(now, context, container, kind) and self.is_needed(container, kind):
-                raise _SyncEndedError
+        """One after another, in the order of the spec.
 
-    def is_needed(self, container: AnyContainer, kind: str) -> bool:
-        """Whether the sync ends if this one cannot be started: only for a regular init container (SYNC-05).
-
-        Other failures keep no other container from being tried (SYNC-04, EPH-04, SIDECAR-08).
+        One that cannot be started keeps no other from being tried (SYNC-04, EPH-04, SIDECAR-08). A regular
+        init container is the last one to start in a sync, whatever becomes of it (SYNC-05).
         """
-        return kind == INIT and not pods.is_sidecar(container)
+        for container in containers:
+            await self._start(now, context, container, kind)
 
-    async def _start(self, now: PodSync, context: StartContext, container: AnyContainer, kind: str) -> bool:
-        """Start one container if its back-off allows it; whether it was started."""
+    async def _start(self, now: PodSync, context: StartContext, container: AnyContainer, kind: str) -> None:
+        """Start one container if its back-off allows it."""
         try:
             self.components.backoff.admit(now.pod, container, now.records)
             await self._counted_start(context, container, kind)
@@ -240,9 +236,8 @@ class RuntimeManager:
                 Action.START_CONTAINER, container.name, error.reason, str(error), error.wait
             )
             now.results.append(failed)
-            return False
-        now.results.append(ActionResult(Action.START_CONTAINER, container.name))
-        return True
+        else:
+            now.results.append(ActionResult(Action.START_CONTAINER, container.name))
 
     async def _counted_start(self, context: StartContext, container: AnyContainer, kind: str) -> None:
         """What the back-off has refused does not count as a start (METRIC-02)."""

@@ -5,7 +5,6 @@ acts twice on what it has itself changed meanwhile.
 """
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -65,7 +64,7 @@ class PodCache:
         if self.is_older(uid, moment):
             return
         self._entries[uid] = _Entry(self.get(uid) if records is None else records, error, moment)
-        self._wake(each for each in self._waiters if each.uid == uid)
+        self._wake()
 
     def is_older(self, uid: str, moment: float) -> bool:
         """Whether the pod's entry is newer than `moment`."""
@@ -79,7 +78,7 @@ class PodCache:
     def update_time(self, moment: float) -> None:
         """Declare every entry as new as `moment`: workers that wait for an unchanged pod go on (PLEG-06)."""
         self._moment = max(self._moment, moment)
-        self._wake(self._waiters)
+        self._wake()
 
     def _entry(self, uid: str) -> _Entry:
         return self._entries.get(uid) or _Entry(PodRecords(uid), None, self._moment)
@@ -95,8 +94,8 @@ class PodCache:
         finally:
             self._waiters.remove(waiter)
 
-    def _wake(self, waiters: Iterable[_Waiter]) -> None:
-        for waiter in waiters:
+    def _wake(self) -> None:
+        for waiter in self._waiters:
             entry = self._entry(waiter.uid)
             if self._is_newer(entry, waiter.moment) and not waiter.found.done():
                 waiter.found.set_result(entry)

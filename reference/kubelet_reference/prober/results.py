@@ -8,7 +8,7 @@ server has from the kubelet before it (PROBE-25, KEP-4781).
 import asyncio
 from dataclasses import dataclass
 
-from lightkube.models.core_v1 import ContainerStatus, Pod
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
 
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 
@@ -36,9 +36,10 @@ def kept_status(pod: Pod, shown: ContainerStatus, began: float) -> ContainerStat
     `began` is when the kubelet started, in seconds since the epoch. Another instance of the same name says
     nothing of this one (K8S-141473).
     """
-    if pod.status is None or not is_older(shown, began):
+    if not is_older(shown, began):
         return None
-    stored = (*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ()))
+    status = pod.status or PodStatus()
+    stored = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
     return next((one for one in stored if one.containerID == shown.containerID and one.containerID), None)
 
 

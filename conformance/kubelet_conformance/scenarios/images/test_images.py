@@ -421,9 +421,11 @@ async def test_secret_of_another_kind_gives_no_credentials(node: Node) -> None:
 async def test_missing_secret_is_reported(node: Node) -> None:
     """An event says which pull secrets of a pod are missing."""
     app = container(image="registry/app:1", imagePullPolicy="Always")
-    web = node.want(pod(app, imagePullSecrets=[{"name": "none"}]))
-    await web.until_event("FailedToRetrieveImagePullSecret", contract="EVENTS-01")
-    await web.until_running("c1")
+    # What a pull is said to take may be less than a second.
+    with node.slow("PullImage", 0.25):
+        web = node.want(pod(app, imagePullSecrets=[{"name": "none"}]))
+        await web.until_event("FailedToRetrieveImagePullSecret", contract="EVENTS-01")
+        await web.until_running("c1")
 
 
 @witness("IMAGE-21", kubernetes=(1, 35))
