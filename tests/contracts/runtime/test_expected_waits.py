@@ -7,7 +7,9 @@ from trace_builder import TraceBuilder
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-@pytest.mark.parametrize("contract", ["HOOK-08", "PROBE-20", "SHUT-03", "START-11", "SYNC-21", "TERM-12"])
+@pytest.mark.parametrize(
+    "contract", ["HOOK-08", "PROBE-20", "PROBE-26", "SHUT-03", "START-11", "SYNC-21", "TERM-12"]
+)
 @pytest.mark.parametrize(("met", "verdict"), [(True, KEPT), (False, BROKEN)], ids=["comes", "does-not-come"])
 def test_what_is_awaited_comes(contract: str, *, met: bool, verdict: Verdict) -> None:
     """A wait that times out breaks the contract that it names."""

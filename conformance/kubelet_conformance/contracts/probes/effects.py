@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, is
 from kubelet_conformance.contracts.facts.static_pod import is_sent_for
 from kubelet_conformance.contracts.facts.status import AGAIN, is_late, shows_other_changes, shows_probes_only
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION
+from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.records import Event
 
 _KILLING: tuple[probes.Name, ...] = ("liveness", "startup")
@@ -310,6 +311,9 @@ def late_result_hits_nobody_else(m: Moment, pod: Pod) -> Findings:
             late.t, late.seq = m.t, m.seq
         return None
     return KEPT if late.t is not None and probed.outcome == "begins" and not probed.before.total else None
+
+
+judges_waits(late_result_hits_nobody_else)
 
 
 @late_result_hits_nobody_else.clause("no-kill", on=call("StopContainer"))

@@ -395,7 +395,7 @@ async def test_late_result_hits_no_other(node: Node) -> None:
         await web.until_called("ExecSync", done=False)
         web.exit(code=1)
         await web.until_running("c1", attempt=1)
-        await web.until_called("ExecSync")
+        await web.until_called("ExecSync", contract="PROBE-26")
     await node.wait(20)
 
 
