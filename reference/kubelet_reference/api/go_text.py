@@ -8,12 +8,15 @@ from kubelet_reference.api import pods
 
 
 def duration_text(seconds: float) -> str:
-    """A duration as "10s", "1m20s" or "250ms", to the millisecond."""
+    """A duration as "10s", "1m20s", "2h0m0s" or "250ms", to the millisecond."""
     milliseconds = round(seconds * 1000)
     if milliseconds < 1000:  # noqa: PLR2004 - a second
         return f"{milliseconds}ms" if milliseconds else "0s"
     minutes, rest = divmod(milliseconds, 60_000)
+    hours, minutes_left = divmod(minutes, 60)
     text = f"{rest / 1000:g}s"
+    if hours:
+        return f"{hours}h{minutes_left}m{text}"
     return f"{minutes}m{text}" if minutes else text
 
 

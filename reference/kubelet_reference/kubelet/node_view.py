@@ -7,6 +7,7 @@ from lightkube.models.core_v1 import Node
 from kubelet_reference.util.ports import ApiError, ApiServer, Clock
 
 PERIOD_SECONDS = 10.0
+RETRY_SECONDS = 1.0
 
 _log = logging.getLogger("kubelet_reference.node_view")
 
@@ -24,7 +25,7 @@ class NodeView:
         """Read until cancelled."""
         while True:
             await self.look()
-            await self._clock.sleep(PERIOD_SECONDS)
+            await self._clock.sleep(RETRY_SECONDS if self._node is None else PERIOD_SECONDS)
 
     async def look(self) -> None:
         """Read the object once."""

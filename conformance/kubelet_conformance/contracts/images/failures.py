@@ -1,5 +1,6 @@
 """IMAGE: what a failing image prevents, and which events come before a container starts."""
 
+import math
 import re
 from functools import lru_cache
 
@@ -153,7 +154,7 @@ def size_is_reported(m: Moment, event: Event) -> Findings:
 
 
 class _Took(Note):
-    """How long the last pull of an image for the pod took, by the image's names."""
+    """How long the shortest pull of an image for the pod took, by the image's names: events may be late."""
 
     seconds: dict[str, float] = {}
 
@@ -163,7 +164,8 @@ def _pulled(m: Moment, pod: Pod) -> None:
     """Record how long it took."""
     image = m.request(PullImageRequest).image
     took = pod.note(_Took).seconds
-    took[image.image] = took[image.user_specified_image or image.image] = m.t - m.call.t
+    for name in {image.image, image.user_specified_image or image.image}:
+        took[name] = min(m.t - m.call.t, took.get(name, math.inf))
 
 
 @events_come_in_order.clause("times", on=event("Pulled"))
