@@ -32,7 +32,7 @@ class Settings:
     cpu_millicores: int = 8_000
     memory_bytes: int = 32 << 30
     max_container_restart_period: float | None = None
-    """The longest delay of restarts where its gate is on; None is that of other nodes."""
+    """The longest delay of restarts, in seconds, where its gate is on; None is the default of 300 s."""
     serialize_image_pulls: bool = True
     registry_pull_qps: float = 5
     registry_burst: int = 10

@@ -9,7 +9,7 @@ from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.kubelet_target.choosing import resolved
 from kubelet_conformance.targets.kubelet_target.target_file import read_target, reference_process
 from kubelet_conformance.targets.process.kubelet_paths import Places, configuration
-from kubelet_conformance.targets.process.ports import free_ports
+from kubelet_conformance.targets.process.machine.ports import free_ports
 from kubelet_reference.server.loading import load
 from kubelet_reference.util.versions import Behaviour
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from kubelet_conformance.targets.process.ports import free_ports, ports_of_a_block
+from kubelet_conformance.targets.process.machine.ports import free_ports, ports_of_a_block
 
 
 def test_no_two_runs_have_a_block_in_common(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,10 +23,10 @@ from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.kubelet_target.target_file import reference_process
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.cleanup import clear
+from kubelet_conformance.targets.process.machine.priority import NICENESS, coming_first
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.pod_watch import event_fields
-from kubelet_conformance.targets.process.priority import NICENESS, coming_first
 from kubelet_fakes.clock import LoopClock
 from kubelet_reference.server.host.disk import OsDisk
 

@@ -47,8 +47,6 @@ _UNITS = {
     **{unit: 1024.0 ** (place + 1) for place, unit in enumerate(("Ki", "Mi", "Gi", "Ti"))},
 }
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGT]|[KMGT]i)?")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
 
 
 class Low(msgspec.Struct, frozen=True):
@@ -101,12 +99,6 @@ def setting(m: Moment, field: str, usual: Any) -> Any:  # noqa: ANN401 - a JSON 
     """A field of the kubelet's configuration, with its default; None where it is not known how it was set."""
     configuration = m.header.configuration
     return None if configuration is None else configuration.get(field, usual)
-
-
-def seconds(text: object) -> float:
-    """A duration such as 1m30s; a plain number is seconds."""
-    found = _DURATION.findall(str(text))
-    return sum(float(number) * _SECONDS[unit] for number, unit in found) if found else float(str(text) or 0)
 
 
 def amount(text: str) -> float:

@@ -1,5 +1,7 @@
 """How long things may take: periods of the kubelet, and the slack that a loaded machine gets."""
 
+import re
+
 RETRY = 16.0
 """A failed sync comes again after 10 s times [1.0, 1.5), at the next 1 s tick (pod_workers.go)."""
 RETRY_SLACK = 4.0
@@ -42,3 +44,12 @@ CALL_TIMEOUT = 120.0
 """How long the kubelet waits for an answer (runtimeRequestTimeout); some calls get longer."""
 LEFT_WORK = 120.0
 """How much longer than its caller waited a runtime may work on what the caller has given up on (CRI-32)."""
+_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|µs|ns)")
+"""Of a duration as Go writes it."""
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+
+
+def seconds_of(text: object) -> float:
+    """A duration such as 1m30s or 250ms; a plain number is seconds."""
+    found = _PART.findall(str(text))
+    return sum(float(number) * _SECONDS[unit] for number, unit in found) if found else float(str(text) or 0)

@@ -12,7 +12,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, done, event, failed, status
 from kubelet_conformance.contracts.facts.container import HELD_UP, asked, creation_of
 from kubelet_conformance.contracts.facts.pod import to_run
-from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
+from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK, SAME_MOMENT, seconds_of
 from kubelet_conformance.contracts.images.pull_policy import known_image, pulled_image, reference
 from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import ImageStatusReply, ImageStatusRequest, PullImageRequest
@@ -23,8 +23,6 @@ from kubelet_conformance.trace.world.views import Latest
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")
 _TIMES = re.compile(r" in (\S+s) \((\S+s) including waiting\)")
-_PART = re.compile(r"([\d.]+)(h|ms|m|s|µs|ns)")
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 _PULLED = "Successfully pulled"
 _NAME = re.compile(r'image "([^"]*)"')
 _SIZE_SINCE = (1, 29)
@@ -170,19 +168,15 @@ def _pulled(m: Moment, pod: Pod) -> None:
 
 @events_come_in_order.clause("times", on=event("Pulled"))
 def times_are_those_of_the_pull(_: Moment, pod: Pod, event: Event) -> Findings:
-    """The pull is reported to have taken as long as the call did, and its wait is not less than none."""
+    """The pull is reported to have taken no less than the call did, and no more than with its wait."""
     reported, named = _TIMES.search(event.message), _NAME.search(event.message)
     took = pod.note(_Took).seconds.get(named[1]) if named is not None else None
     if reported is None or took is None or not event.message.startswith(_PULLED):
         return None
-    pull, whole = _seconds(reported[1]), _seconds(reported[2])
+    pull, whole = seconds_of(reported[1]), seconds_of(reported[2])
     if whole < pull or pull < took - SAME_MOMENT:
         return broken(f"{event.message!r}, and the call took {took:.3f} s")
     return KEPT
-
-
-def _seconds(text: str) -> float:
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 
 class _Users(Note):

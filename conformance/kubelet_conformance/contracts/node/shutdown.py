@@ -13,7 +13,7 @@ from kubelet_conformance.contracts.facts.kills import wait_before_stop
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, NewPod, new_pod, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, runs_containers
-from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING, STATUS_BATCH
+from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING, STATUS_BATCH, seconds_of
 from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
@@ -49,10 +49,10 @@ def groups(m: Moment) -> list[Group] | None:
     if total is None or by_priority is None:
         return None
     pairs = sorted((one["priority"], float(one["shutdownGracePeriodSeconds"])) for one in by_priority)
-    if not pairs and pressure.seconds(total) > 0:
+    if not pairs and seconds_of(total) > 0:
         pairs = [
-            (0, pressure.seconds(total) - pressure.seconds(critical)),
-            (pressure.SYSTEM_CRITICAL, pressure.seconds(critical)),
+            (0, seconds_of(total) - seconds_of(critical)),
+            (pressure.SYSTEM_CRITICAL, seconds_of(critical)),
         ]
     begins = [sum(each for _, each in pairs[:place]) for place in range(len(pairs))]
     return [Group(priority, most, begin) for (priority, most), begin in zip(pairs, begins, strict=True)]

@@ -10,21 +10,16 @@ from kubelet_conformance.contract.definition import KEPT, Findings, broken, cont
 from kubelet_conformance.contract.patterns import call, status
 from kubelet_conformance.contracts.facts.container import asked, has_records
 from kubelet_conformance.contracts.facts.disk import is_log, log_names
+from kubelet_conformance.contracts.facts.timing import seconds_of
 from kubelet_conformance.trace.format.records import Metrics
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _PERIOD_GATE, _REDUCED_GATE = "KubeletCrashLoopBackOffMax", "ReduceDefaultCrashLoopBackOffDecay"
 _USUAL, _REDUCED = (10.0, 300.0), (1.0, 60.0)
 _DELAY = re.compile(r"back-off ((?:\d+h)?(?:\d+m)?(?:[\d.]+s)?) restarting failed container")
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _HEALTH = "healthz/syncloop"
 _SILENT_MOST, _SLACK = 300.0, 10.0
 """The longest the loop may stand still; Status is asked every 5 s, and the loop checks again within 5 s."""
-
-
-def _seconds(text: str) -> float:
-    """A duration as Go writes it, such as 1m20s."""
-    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([hms])", text))
 
 
 def _curve(m: Moment) -> tuple[float, float] | None:
@@ -37,7 +32,7 @@ def _curve(m: Moment) -> tuple[float, float] | None:
             return None
         limits: dict[str, Any] = configured.get("crashLoopBackOff") or {}
         period = limits.get("maxContainerRestartPeriod")
-        cap = _seconds(str(period)) if period else _USUAL[1]
+        cap = seconds_of(period) if period else _USUAL[1]
     return (min(base, cap), cap) if is_reduced or takes_period else None
 
 
@@ -57,7 +52,7 @@ def _judged(reported: list[tuple[str, str]], base: float, cap: float) -> Iterato
     """The delays of containers, by name, are of the series that begins and ends with these."""
     right = {min(cap, base * 2.0**power) for power in range(12)}
     for name, text in reported:
-        delay = _seconds(text)
+        delay = seconds_of(text)
         yield KEPT if delay in right else broken(f"{name} is held up {delay:g} s, expected {cap:g} at most")
 
 

@@ -37,7 +37,7 @@ from kubelet_conformance.run_record.worker_pool import Ahead, ProcessDiedError, 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target, failure_report
 from kubelet_conformance.targets.opening import open_live_stage
-from kubelet_conformance.targets.process.priority import NICENESS, coming_first
+from kubelet_conformance.targets.process.machine.priority import NICENESS, coming_first
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Record

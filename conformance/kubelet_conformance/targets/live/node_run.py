@@ -30,7 +30,7 @@ from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.room import Room
 from kubelet_conformance.targets.live.scoped_controls import ScopedApi, ScopedManifests
 from kubelet_conformance.targets.live.scoped_recorder import Router, View
-from kubelet_conformance.targets.process.file_watches import watches_for_a_kubelet
+from kubelet_conformance.targets.process.machine.file_watches import watches_for_a_kubelet
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife, Watch
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header, rfc3339

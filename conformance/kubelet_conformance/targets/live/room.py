@@ -99,8 +99,8 @@ class Processors:
 def _times() -> tuple[float, float, float] | None:
     """Seconds of all processors, those in which they were busy, and those that this process took."""
     with suppress(OSError, ValueError):
-        names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
         lines = [line.split() for line in _STAT.read_text(encoding="ascii").splitlines()]
+        names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
         found = [line for line in lines if line and line[0] in names]
         tick = os.sysconf("SC_CLK_TCK")
         whole = sum(int(each) for line in found for each in line[_COLUMNS]) / tick

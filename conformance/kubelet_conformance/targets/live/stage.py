@@ -30,7 +30,7 @@ from kubelet_conformance.targets.live.private_runtimes import (
 )
 from kubelet_conformance.targets.live.room import Room
 from kubelet_conformance.targets.process.cleanup import clear
-from kubelet_conformance.targets.process.file_watches import WATCHES, kubelets_max
+from kubelet_conformance.targets.process.machine.file_watches import WATCHES, kubelets_max
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import DRIVERS_SINCE, ProcessNode
 from kubelet_conformance.targets.stage import Act, PlayedLife, Watch

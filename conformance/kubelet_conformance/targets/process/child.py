@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
-from kubelet_conformance.targets.process.priority import come_as_usual
+from kubelet_conformance.targets.process.machine.priority import come_as_usual
 
 _CHUNK = 1 << 16
 _LINE_BYTES_MAX = 1 << 20

@@ -26,13 +26,13 @@ from kubelet_conformance.targets.process.kubelet_paths import (
     flags_as_fields,
     has_api_server,
 )
+from kubelet_conformance.targets.process.machine.ports import free_ports
 from kubelet_conformance.targets.process.manifest_api import FilesAtUrl, FolderApi
 from kubelet_conformance.targets.process.manifest_server import ManifestServer
 from kubelet_conformance.targets.process.mount_namespace import MountNamespace
 from kubelet_conformance.targets.process.pod_files import PodFiles
 from kubelet_conformance.targets.process.pod_uids import PodUids
 from kubelet_conformance.targets.process.pod_watch import LogEvents, PodWatch
-from kubelet_conformance.targets.process.ports import free_ports
 from kubelet_conformance.targets.process.served_api import ServedApi
 from kubelet_conformance.trace.format.header import Channels
 from kubelet_conformance.trace.format.recorder import Recorder
