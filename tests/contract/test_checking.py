@@ -12,7 +12,7 @@ from kubelet_conformance.contract.checking import Check, Result, judge_file
 from kubelet_conformance.contract.definition import KEPT, Contract, Findings, broken, contract
 from kubelet_conformance.contract.patterns import call as begun
 from kubelet_conformance.contract.patterns import kubelet
-from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX, Evidence, Outcome, Verdict, merged
+from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX, Evidence, Outcome, Verdict
 from kubelet_conformance.trace.format.errors import TraceError
 from kubelet_conformance.trace.world.moment import Moment
 
@@ -106,14 +106,6 @@ def test_results_stand_in_catalogue_order(tmp_path: Path) -> None:
     }
 
 
-def test_graver_verdict_wins_over_traces() -> None:
-    """A contract takes the first of error, broken, known deviation, kept, not exercised, not applicable."""
-    for place, graver in enumerate(list(Verdict)):
-        for weaker in list(Verdict)[place:]:
-            assert merged(Outcome(weaker), Outcome(graver)).verdict is graver
-            assert merged(Outcome(graver), Outcome(weaker)).verdict is graver
-
-
 def test_verdict_by_version() -> None:
     """The result keeps the gravest verdict of each version, and each reason once."""
     result = Result(kubelet_starts)
@@ -128,7 +120,7 @@ def test_verdict_by_version() -> None:
 
 
 def test_evidence_over_many_traces_is_bounded() -> None:
-    """Merged evidence stops at a bound, but a clause and scenario that has none yet still gets its place."""
+    """Evidence stops at a bound, but a clause and scenario that has none yet still gets its place."""
 
     def outcome(number: int) -> Outcome:
         scenario = "last" if number == 2 * MERGED_EVIDENCE_MAX else "s"
@@ -136,7 +128,7 @@ def test_evidence_over_many_traces_is_bounded() -> None:
 
     whole = outcome(0)
     for number in range(1, 2 * MERGED_EVIDENCE_MAX + 1):
-        whole = merged(whole, outcome(number))
+        whole.add(outcome(number))
 
     assert whole.breaks == 2 * MERGED_EVIDENCE_MAX + 1
     assert len(whole.evidence) == MERGED_EVIDENCE_MAX + 1

@@ -8,7 +8,7 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, B
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
 from kubelet_conformance.contract.patterns import Pattern, call, done, pod_unset
-from kubelet_conformance.contract.verdicts import Outcome, Verdict, merged
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.trace.world.moment import Moment
 
 
@@ -221,7 +221,8 @@ def test_several_traces_become_one_verdict() -> None:
 
     for first in order:
         for second in order:
-            both = merged(Outcome(first, activations=1), Outcome(second, activations=2))
+            both = Outcome(first, activations=1)
+            both.add(Outcome(second, activations=2))
 
             assert both.verdict is min(first, second, key=order.index)
             assert both.activations == 3

@@ -15,7 +15,7 @@ from kubelet_conformance.contract.definition import Clause, Contract
 from kubelet_conformance.contract.judge import IsCertain, Judge
 from kubelet_conformance.contract.lateness_policy import LatenessPolicy
 from kubelet_conformance.contract.stalls import AS_RECORDED, Stalls, View
-from kubelet_conformance.contract.verdicts import Outcome, Verdict, graver, merged
+from kubelet_conformance.contract.verdicts import Outcome, Verdict, graver
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import Call, Expect, Record, Reply, Stall
@@ -241,7 +241,7 @@ class Result:
         self.versions[version] = graver(earlier, outcome.verdict)
         if outcome.verdict is Verdict.NOT_APPLICABLE and outcome.reason not in self.reasons:
             self.reasons.append(outcome.reason)
-        self.outcome = merged(self.outcome, outcome)
+        self.outcome.add(outcome)
 
 
 class Check:

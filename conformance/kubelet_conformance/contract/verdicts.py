@@ -1,4 +1,4 @@
-"""Verdicts, and how the verdicts of several traces are merged."""
+"""Verdicts, and how those of several traces become one."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -28,6 +28,11 @@ class Verdict(StrEnum):
 
 
 _ORDER = list(Verdict)
+
+
+def graver(first: Verdict, second: Verdict) -> Verdict:
+    """The graver of two verdicts, by their order."""
+    return first if first is second or _ORDER.index(first) < _ORDER.index(second) else second
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +78,27 @@ class Outcome:
     kept_in: set[str] = field(default_factory=set[str])
     """The scenarios of a node that several share in which it was exercised and held."""
 
+    def add(self, other: "Outcome") -> None:
+        """Take in the outcome on one more trace: the graver verdict, the sums."""
+        verdict = graver(self.verdict, other.verdict)
+        if verdict is not self.verdict:
+            self.verdict, self.reason = verdict, other.reason
+        self.activations += other.activations
+        self.breaks += other.breaks
+        self.inconclusive += other.inconclusive
+        self.kept_clauses |= other.kept_clauses
+        self.broken_clauses |= other.broken_clauses
+        self._add_evidence(other.evidence)
+
+    def _add_evidence(self, more: list[Evidence]) -> None:
+        """All of it up to the bound, and beyond that a break of each (clause, scenario) that has none yet."""
+        shown = {(each.clause, each.scenario) for each in self.evidence} if more else set[object]()
+        for each in more:
+            place = each.clause, each.scenario
+            if len(self.evidence) < MERGED_EVIDENCE_MAX or place not in shown:
+                self.evidence.append(each)
+                shown.add(place)
+
 
 UNTESTED = Outcome(Verdict.NOT_EXERCISED)
 """The shared outcome of every contract that a trace does not exercise; must not be changed."""
-
-
-def graver(first: Verdict, second: Verdict) -> Verdict:
-    """The graver of two verdicts, by their order."""
-    return first if first is second or _ORDER.index(first) < _ORDER.index(second) else second
-
-
-def merged(first: Outcome, second: Outcome) -> Outcome:
-    """One outcome for two traces: the graver verdict, the sums."""
-    verdict = graver(first.verdict, second.verdict)
-    if verdict is first.verdict and not (second.activations or second.evidence or second.inconclusive):
-        return first
-    return Outcome(
-        verdict,
-        first.activations + second.activations,
-        first.breaks + second.breaks,
-        _joined(first.evidence, second.evidence),
-        first.reason if verdict is first.verdict else second.reason,
-        first.kept_clauses | second.kept_clauses,
-        first.broken_clauses | second.broken_clauses,
-        first.inconclusive + second.inconclusive,
-    )
-
-
-def _joined(first: list[Evidence], second: list[Evidence]) -> list[Evidence]:
-    """All evidence up to the bound, and beyond it a break of each (clause, scenario) that has none yet."""
-    joined = list(first)
-    shown = {(each.clause, each.scenario) for each in first}
-    for each in second:
-        place = each.clause, each.scenario
-        if len(joined) < MERGED_EVIDENCE_MAX or place not in shown:
-            joined.append(each)
-            shown.add(place)
-    return joined
