@@ -309,7 +309,6 @@ class _Container:
         self._code: int = detail.get("exitCode", 0)
         self._started = bool(status.get("started"))
         self._runs = newest is not None and newest.state == "RUNNING"
-        self._is_first = newest is not None and newest.attempt == 0
         self.is_init = self.name in kinds.inits
         self._is_hooked = self.name in kinds.hooked
         self.is_sidecar = self.name in kinds.sidecars
@@ -354,12 +353,11 @@ class _Container:
     def _is_reported_as_done(self, policy: str) -> bool:
         """That it runs again in another sandbox need not be reported.
 
-        In a pod that does not always restart, what has ended well stays so at the API server (STATUS-10).
+        In a pod that does not always restart, what has ended well stays so at the API server (STATUS-10). An
+        app container runs again where its record has gone.
         """
         is_done = self._kind == "terminated" and self._code == 0
-        # An app container runs again only as one that never ran: where its record has gone.
-        may_run_again = self.is_init or self._is_first
-        return is_done and may_run_again and not self.is_sidecar and policy != "Always"
+        return is_done and not self.is_sidecar and policy != "Always"
 
     def keeps_its_end(self, policy: str) -> bool:
         """It runs again, which cannot be reported."""

@@ -205,7 +205,7 @@ def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """The mirror pod is deleted soon after the static pod has ended."""
     if not pod.static or pod.wanted or not pod.mirror_uid or sandbox is not pod.sandbox:
         return None
-    if sandbox.died_t is not None or any(s.succeeded for s in sandbox.stops):
+    if sandbox.died_t is not None or any(s.is_done for s in sandbox.stops):
         return None  # It was stopped before, and the mirror may have been deleted since.
     if pod.mirror_uid == pod.note(_ToGo).gone:
         return None  # A kubelet that never received the pod deletes its mirror first.

@@ -147,7 +147,7 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
         return None
     if INITS.decide(InitSeen("unknown", pod.restart_policy)) == "end the pod":
         return broken(f"{one.name} is created again under policy Never", one.create)
-    if not any(stop.succeeded for stop in one.stops):
+    if not any(stop.is_done for stop in one.stops):
         return broken(f"{one.name} is created again before its unknown instance was stopped", one.create)
     return KEPT
 

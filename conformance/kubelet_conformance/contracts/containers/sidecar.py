@@ -336,7 +336,7 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
         return None
     if newest.record.state != "CONTAINER_UNKNOWN":
         return None
-    if not any(stop.succeeded for stop in newest.stops):
+    if not any(stop.is_done for stop in newest.stops):
         return broken(f"{newest.name} is created before its unknown instance was stopped", newest.start)
     return KEPT
 

@@ -343,7 +343,7 @@ def uninspected_end(m: Moment, container: Container) -> bool:
     """The container ended by itself, and no status of it shows that; a kubelet need not go by lists."""
     if not container.born or (end := container.exit) is None or end.commanded or container.state != "exited":
         return False
-    reported = last_read_as(container, "EXITED") or any(stop.succeeded for stop in container.stops)
+    reported = last_read_as(container, "EXITED") or any(stop.is_done for stop in container.stops)
     return not reported and not receives_events(m)
 
 

@@ -295,7 +295,7 @@ def was_killed_alone(pod: Pod, container: Container) -> bool:
         last = container.stops[-1].call.t if container.stops else math.inf
         is_alone = sandbox.died_t is not None and last < sandbox.died_t
         return is_alone and not is_of_a_former_instance(container)
-    if _was_made_again(pod, container) or _has_unseen_hook(container):
+    if _was_made_again(pod, container) or pods.has_unseen_hook(container.spec):
         return True  # The trace does not show what became of such a hook.
     if any(hook.failed for hook in pods.post_starts(container)):
         return True
@@ -310,23 +310,17 @@ def _was_made_again(pod: Pod, container: Container) -> bool:
     return newest is not None and newest is not container and newest.sandbox is container.sandbox
 
 
-def _has_unseen_hook(container: Container) -> bool:
-    """The container has a postStart hook that does not pass through the runtime."""
-    handler = container.spec.lifecycle.post_start if container.spec is not None else None
-    return handler is not None and pods.hook_command(container, "post_start") is None
-
-
 def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
     """A container was stopped alone or with its pod, whose sidecars wait for it: it is not known which."""
     pod = one.pod
     if pod is None or one.name == sidecar.name:
         return False
     if pod.termination is None:
-        return (one.kind == "app" or _has_unseen_hook(one)) and _killed_unseen(one, sidecar)
+        return (one.kind == "app" or pods.has_unseen_hook(one.spec)) and _killed_unseen(one, sidecar)
     since_t = pod.termination.t
     if not any(stop.call.t >= since_t for stop in one.stops):
         return False
-    return _has_unseen_hook(one) or stopped_for_itself(m, pod, one)
+    return pods.has_unseen_hook(one.spec) or stopped_for_itself(m, pod, one)
 
 
 def stops_of_its_pod(container: Container) -> list[Stop]:
@@ -342,7 +336,7 @@ def _killed_unseen(one: Container, sidecar: Container) -> bool:
     So it is with probes that do not pass through the runtime.
     """
     pod, since = one.pod, sidecar.started_seq or 0
-    is_unseen = _has_unseen_hook(one) or has_other_probes(one, "liveness", "startup")
+    is_unseen = pods.has_unseen_hook(one.spec) or has_other_probes(one, "liveness", "startup")
     if pod is None or not is_unseen or not any(stop.call.seq > since for stop in one.stops):
         return False
     return not any(_went_on(other, one) for other in pod.of_kind("app") if other is not one)

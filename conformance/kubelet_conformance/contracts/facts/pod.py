@@ -138,7 +138,7 @@ def believed_running(container: Container) -> bool:
     reported = container.record
     if container.listed_exited or (reported is not None and reported.state != "CONTAINER_RUNNING"):
         return False
-    return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
+    return not container.stops or not any(stop.is_done for stop in container.stops)
 
 
 def was_seen_started(container: Container) -> bool:
@@ -262,12 +262,15 @@ def pre_stops(container: Container) -> list[Execution]:
     return [hook for hook in container.hooks if hook.cmd == command]
 
 
+def has_unseen_hook(spec: ContainerSpec | None) -> bool:
+    """The container has a postStart hook that does not pass through the runtime."""
+    handler = spec.lifecycle.post_start if spec is not None else None
+    return handler is not None and handler.exec is None
+
+
 def post_start_may_have_failed(container: Container) -> bool:
     """The container's postStart hook failed, or does not pass through the runtime and may have failed."""
-    handler = container.spec.lifecycle.post_start if container.spec is not None else None
-    if handler is None or handler.exec is None:
-        return handler is not None
-    return any(hook.failed for hook in post_starts(container))
+    return has_unseen_hook(container.spec) or any(hook.failed for hook in post_starts(container))
 
 
 def left_created(pod: Pod, sandbox: Sandbox) -> bool:

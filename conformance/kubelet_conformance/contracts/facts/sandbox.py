@@ -12,6 +12,7 @@ from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, may_be_un
 from kubelet_conformance.contracts.tables.table import Row, Table
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE
+from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 from kubelet_conformance.trace.world.runtime_reports import event_of, reported_sandbox
 
 BLIND: Pattern = failed("ListPodSandbox", "ListContainers")
@@ -61,6 +62,13 @@ def run_of(names: tuple[tuple[str, str], ...]) -> Pattern:
 def standing(pod: Pod) -> list[Sandbox]:
     """The sandboxes that the runtime still has, oldest first."""
     return [sandbox for sandbox in pod.sandboxes if sandbox.state != "removed"]
+
+
+def lost_its_cgroup(sandbox: Sandbox | None) -> bool:
+    """Its pod's cgroup vanished while there was the sandbox: a kill for that is tried once (kubelet.go)."""
+    if sandbox is None or sandbox.pod is None or sandbox.run is None:
+        return False
+    return sandbox.pod.note(PodCgroup).lost_seq > sandbox.run.seq
 
 
 @lru_cache(maxsize=1024)

@@ -20,6 +20,7 @@ from kubelet_conformance.contracts.facts.kills import begins_anew
 from kubelet_conformance.contracts.facts.node_pressure import node_pressure, setting
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
+from kubelet_conformance.contracts.facts.status import being_read
 from kubelet_conformance.contracts.facts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
 from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
@@ -176,7 +177,7 @@ def unknown_container_is_stopped_before_it_goes(_: Moment, container: Container)
         return None  # It ended with its sandbox (CRI-05).
     # A stop that was not answered, or with an error, may have ended it.
     has_ended = container.state == "exited" and bool(container.stops)
-    if not has_ended and not any(stop.succeeded or stop.not_found for stop in container.stops):
+    if not has_ended and not any(stop.is_done for stop in container.stops):
         return broken(f"expected container {container.name}, in an unknown state, to be stopped first")
     return KEPT
 
@@ -207,7 +208,7 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sand
     if not sandbox.born:
         return None
     run = sandbox.run
-    if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+    if not any(stop.is_done for stop in sandbox.stops):
         return broken("expected StopPodSandbox before RemovePodSandbox", run)
     ends = [stop.call.t if stop.end_t is None else stop.end_t for stop in sandbox.stops]
     if not any(m.t - t <= REACTION for t in ends):
@@ -219,8 +220,9 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sand
     over = may_be_disrupted(pod) or (pod.termination is not None and len(sandbox.stops) > 1)
     if (pod.former_phase or pod.finished) and (sandbox.ready_t or 0.0) < pod.back_t:
         over = True  # A static pod that had ended for good is not run again when it comes back.
-    # A garbage collection just before it came back does not know that.
-    is_back = pod.back_t > -math.inf and m.t <= informed_by(m, pod.back_t) + API_POLL
+    # A garbage collection just before it came back does not know that, nor a kubelet that waits for a list.
+    is_known = m.t > informed_by(m, pod.back_t) + API_POLL and not being_read(m)
+    is_back = pod.back_t > -math.inf and not is_known
     if sandbox is pod.sandbox and pod.wanted and not over and not is_back:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT

@@ -3,7 +3,7 @@
 from kubelet_conformance.contract import Container, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, exited, failed
+from kubelet_conformance.contract.patterns import call, done, event, exited, failed, happened
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about
 from kubelet_conformance.contracts.facts.timing import GC_PERIOD
 from kubelet_conformance.contracts.garbage.containers import GC_SLACK, REMOVE, lives_on, most_in_all
@@ -69,7 +69,9 @@ def container_that_never_ran_goes(m: Moment, pod: Pod) -> Findings:
         answered(
             by=REMOVE.where(about(older)),
             within=GC_PERIOD + GC_SLACK,
-            unless=TERMINATION_ASKED.either(call("RunPodSandbox")),
+            unless=TERMINATION_ASKED.either(
+                call("RunPodSandbox"), happened("removed").where(about(dead[-1]))
+            ),
             text=f"attempt {older.attempt} of {older.name}, which never ran, is removed",
         )
         for older in dead[:-1]

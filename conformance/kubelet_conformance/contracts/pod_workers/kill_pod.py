@@ -15,7 +15,7 @@ from kubelet_conformance.contracts.facts.kills import (
     reasons,
     to_be_explained,
 )
-from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, why_replaced
+from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, lost_its_cgroup, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import run_before_removal_was_noticed
 from kubelet_conformance.contracts.facts.status import terminal_phase_sent
 from kubelet_conformance.contracts.facts.timing import POLLED, RETRY, RETRY_SLACK
@@ -23,7 +23,6 @@ from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, PodSpec
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.disruption import events_may_be_missing
-from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 
 
 def revives_a_sidecar(m: Moment) -> bool:
@@ -173,14 +172,12 @@ def _pod_is_over(pod: Pod) -> bool:
 
 def _may_be_stopped(m: Moment, container: Container) -> bool:
     """The trace shows a reason for the stop, or cannot show one that there may be."""
-    pod, spec, hooks = container.pod, container.spec, container.spec.lifecycle if container.spec else None
+    pod, spec = container.pod, container.spec
     if pod is None or spec is None or container.create is None:
         return True
     if reasons(m) or _pod_is_over(pod) or why_replaced(pod) is not None or _unseen_probe(spec):
         return True
-    if container.sandbox is not pod.sandbox or fails_as_a_whole(pod):
-        return True
-    if hooks is not None and hooks.post_start is not None and hooks.post_start.exec is None:
+    if container.sandbox is not pod.sandbox or fails_as_a_whole(pod) or pods.has_unseen_hook(spec):
         return True
     return pod.changed_t is not None and pod.changed_t > container.create.t
 
@@ -208,9 +205,7 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment, pod: Pod, sandbox: Sandbox)
         return KEPT
     if terminal_phase_sent(pod):
         return KEPT
-    if sandbox.run is not None and pod.note(PodCgroup).lost_seq > sandbox.run.seq:
-        return KEPT
-    if run_before_removal_was_noticed(m, pod, sandbox):
+    if lost_its_cgroup(sandbox) or run_before_removal_was_noticed(m, pod, sandbox):
         return KEPT
     return _explained_late(m, "the ready sandbox is stopped for a reason that the trace shows")
 

@@ -173,7 +173,7 @@ def _was_stopped(pod: Pod, sandbox: Sandbox | None) -> bool:
     """The pod was stopped before, and all that ran has ended: this is garbage collection, which has its
     period.
     """
-    if sandbox is None or not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+    if sandbox is None or not any(stop.is_done for stop in sandbox.stops):
         return False
     return all(c.state != "running" for c in pod.every_container())
 
@@ -208,7 +208,7 @@ def stopped_pod_goes(_: Moment, pod: Pod) -> Findings:
         return None
     if end.cause != "deleted" or not end.grace or any(c.state == "running" for c in pod.every_container()):
         return None
-    if any(not stop.succeeded and not stop.not_found for c in pod.every_container() for stop in c.stops):
+    if any(not stop.is_done for c in pod.every_container() for stop in c.stops):
         return None
     return answered(
         by=deleted(),
@@ -233,7 +233,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
         return None
     if container.sandbox.state != "ready" and pods.may_be_unknown(pod, m.node):
         return None  # Nothing of it runs and no source knows it: it is not killed.
-    if not any(stop.succeeded or stop.not_found for stop in container.sandbox.stops):
+    if not any(stop.is_done for stop in container.sandbox.stops):
         return broken(
             f"the record of {container.name} is removed before the pod was stopped", pod.termination.seq
         )

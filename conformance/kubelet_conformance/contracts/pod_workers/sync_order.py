@@ -242,7 +242,7 @@ def failed_ephemeral_keeps_no_other_up(m: Moment, pod: Pod, spec: PodSpec) -> Fi
     if following is None:
         return None
     return answered(
-        by=creation_of(following).either(call("PullImage")),
+        by=creation_of(following).either(call("PullImage"), event("InspectFailed")),
         within=RETRY,
         not_before=creation_of(name),
         unless=CUT_OFF,

@@ -30,6 +30,7 @@ from kubelet_conformance.trace.format.bodies import (
     StopContainerRequest,
 )
 from kubelet_conformance.trace.format.records import Disk
+from kubelet_conformance.trace.world.disruption import disruption_of
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.views import Latest
 
@@ -94,8 +95,8 @@ def ended_pod_does_not_come_again(m: Moment, pod: Pod) -> Findings:
     cleaned up, is not started again. Housekeeping forgets the status of a pod that no source has.
     """
     kept = pod.note(_StoppingSandbox)
-    if not kept.again_seq:
-        return None
+    if not kept.again_seq or m.node.started_t is None or m.node.started_t > kept.went_t:
+        return None  # A kubelet that came back since then remembers no end.
     return broken(f"{m.call.rpc} for a pod that had ended before it came back", kept.again_seq)
 
 
@@ -353,6 +354,7 @@ def folders_outlast_the_containers(m: Moment) -> Findings:
         return None
     runs = any(container.state == "running" for container in pod.every_container())
     is_over = not pod.wanted or pod.termination is not None or pod.finished or pods.at_its_end(pod)
+    is_over = is_over or disruption_of(pod) is not None
     if runs or not is_over:
         why = "something of it runs" if runs else "it was not asked to terminate"
         return broken(f"{below or 'the folder'} of {pod.name} is removed: {why}", pod.set_seq)

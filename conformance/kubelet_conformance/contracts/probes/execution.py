@@ -8,7 +8,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, done, exited, status
 from kubelet_conformance.contracts.facts import probe as probes
 from kubelet_conformance.contracts.facts.kills import is_killed_already
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, runs_post_start
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, has_unseen_hook, runs_post_start
 from kubelet_conformance.contracts.facts.status import has_ended_for_good
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, ROUNDING, TOGETHER
 from kubelet_conformance.trace.format.bodies import ExecSyncRequest
@@ -31,10 +31,7 @@ container.
 
 def _has_unseen_hook(pod: Pod) -> bool:
     """A postStart hook of the pod does not pass through the runtime."""
-    if pod.spec is None:
-        return False
-    hooks = [spec.lifecycle.post_start for spec in (*(pod.spec.init_containers or ()), *pod.spec.containers)]
-    return any(hook is not None and hook.exec is None for hook in hooks)
+    return pod.spec is not None and any(has_unseen_hook(spec) for _, spec in pod.spec.entries.values())
 
 
 def _to_watch(m: Moment) -> bool:

@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.facts import backoff as backoffs
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import stopped_for_itself
+from kubelet_conformance.contracts.facts.sandbox import lost_its_cgroup
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.contracts.tables.container import APPS, AppAct, AppSeen
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
@@ -89,7 +90,8 @@ def running_one_is_left(m: Moment, pod: Pod) -> Findings:
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     spec, unknown = container.spec, containers.was_unknown(container)
     hook = spec is None or spec.lifecycle.post_start is not None
-    dead = container.sandbox is not None and container.sandbox.state != "ready"
+    sandbox = container.sandbox
+    dead = (sandbox is not None and sandbox.state != "ready") or lost_its_cgroup(sandbox)
     resized = spec is not None and bool(spec.resize_policy)
     stopped_for = (
         containers.was_changed(container)
@@ -124,7 +126,7 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
         return None
     if newest.kind not in {"app", "sidecar"} or newest.sandbox is not m.sandbox:
         return None
-    if not any(stop.succeeded for stop in newest.stops):
+    if not any(stop.is_done for stop in newest.stops):
         return broken(f"{newest.name} is made before its unknown instance was stopped", newest.create)
     return KEPT
 

@@ -282,7 +282,7 @@ def old_sandbox_is_stopped_first(_: Moment, pod: Pod) -> Findings:
     if not stand:
         return None
     for sandbox in stand:
-        if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+        if not any(stop.is_done for stop in sandbox.stops):
             return broken(
                 f"sandbox {sandbox.id[:12]} was not stopped before another one was run", sandbox.run
             )

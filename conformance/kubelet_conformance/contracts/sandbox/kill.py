@@ -12,6 +12,7 @@ from kubelet_conformance.contracts.facts.sandbox import (
     FINISHED,
     is_address,
     is_dead_orphan,
+    lost_its_cgroup,
     reported_ips,
     standing,
     stop_of_sandbox,
@@ -121,7 +122,7 @@ def records_outlast_the_kill(m: Moment, pod: Pod, sandbox: Sandbox, container: C
         return None
     if sandbox.state != "ready" and (may_be_unknown(pod, m.node) or _came_and_went(pod)):
         return None  # A pod that no source knows, and of which nothing runs, is not killed.
-    if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+    if not any(stop.is_done for stop in sandbox.stops):
         return broken(f"the record of {container.name} is removed before the kill is over")
     return KEPT
 
@@ -153,6 +154,8 @@ def failed_sandbox_stop_is_retried(m: Moment, pod: Pod, sandbox: Sandbox) -> Fin
     if not pod.born or error is None or error.code == "NOT_FOUND":
         return None
     if sandbox.stopped or pod.finished or is_dead_orphan(pod, sandbox, m.node) or is_left_to_itself(m, pod):
+        return None
+    if lost_its_cgroup(sandbox):
         return None
     early = call("RunPodSandbox")
     if _withholds(m):
@@ -222,7 +225,8 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
     """A pod's status shows the IP that its sandbox was read with, and keeps it when that has stopped.
 
     Only when every record has vanished is it dropped until the next sandbox was read. A kubelet that failed
-    to read the pod after its sandbox had ended may have forgotten it.
+    to read the pod after its sandbox had ended may have forgotten it, and so has one to which an older
+    sandbox is ready.
     """
     if not pod.born or (pod.spec is not None and pod.spec.host_network):
         return None
@@ -236,7 +240,9 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
     if not status.pod_ip:
         stands = newest is not None and newest.state != "removed"
         followed = newest is not None and (newest is kept_by or newest.attempt > 0)
-        if old and stands and followed and not _may_be_forgotten(m, kept_by):
+        older = (one.record for one in standing(pod) if one is not newest)
+        older_is_ready = any(record is not None and record.state == "SANDBOX_READY" for record in older)
+        if old and stands and followed and not older_is_ready and not _may_be_forgotten(m, kept_by):
             return broken(f"podIP {old} is gone, and the pod still has a sandbox", pod.status_seq)
         return None
     memory.sandbox = newest

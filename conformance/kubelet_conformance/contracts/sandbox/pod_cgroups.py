@@ -5,7 +5,13 @@ from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import Findings, answered, contract
 from kubelet_conformance.contract.patterns import call, done
 from kubelet_conformance.contracts.facts.pod import DISK, at_its_end, of, to_run
-from kubelet_conformance.contracts.facts.sandbox import BLIND, GONE, NOT_READY, runs_containers
+from kubelet_conformance.contracts.facts.sandbox import (
+    BLIND,
+    GONE,
+    NOT_READY,
+    lost_its_cgroup,
+    runs_containers,
+)
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC
 from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.records import Disk
@@ -47,10 +53,9 @@ def pod_without_cgroup_is_killed(m: Moment) -> Findings:
 @pod_without_cgroup_is_killed.clause("once", on=done("StopPodSandbox"))
 def killed_pod_gets_another_cgroup(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """After the kill the cgroup is made again."""
-    if sandbox.run is None or not to_run(m) or pod.restart_policy == "Never" or at_its_end(pod):
+    if not to_run(m) or pod.restart_policy == "Never" or at_its_end(pod):
         return None
-    known = pod.note(PodCgroup)
-    if known.there or known.lost_seq <= sandbox.run.seq:
+    if pod.note(PodCgroup).there or not lost_its_cgroup(sandbox):
         return None
     return answered(
         by=_made(pod),

@@ -133,7 +133,7 @@ def container_events_name_their_container(m: Moment, pod: Pod, event: Event) -> 
         return None
     if path != _LISTS.get(kind):
         container = pod.newest(name)
-        was_stopped = container is not None and any(stop.succeeded for stop in container.stops)
+        was_stopped = container is not None and any(stop.is_done for stop in container.stops)
         if path == _LISTS["app"] and (pods.may_be_unknown(pod, m.node) or (was_stopped and not pod.wanted)):
             return None  # A pod that no source has is known from its records alone, and these name no list.
         return broken(f"event {event.reason} is about {event.container}, expected {_LISTS[kind]}{{{name}}}")

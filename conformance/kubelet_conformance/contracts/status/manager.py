@@ -325,8 +325,18 @@ def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
     """A status written during a sync, or before the next can begin or read, shows what was known before."""
     reads = m.node.note(Reads)
     is_late = pods.worker_is_busy(pod) or bool(being_read(m)) or pods.has_ended_for_good(pod, m.status)
-    is_late = is_late or kubelet_view(m).api_was_faulty(since_t)
+    is_late = is_late or kubelet_view(m).api_was_faulty(since_t) or _may_run_a_hook(m, pod)
     return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
+
+
+def _may_run_a_hook(m: Moment, pod: Pod) -> bool:
+    """The sync may still be at a postStart hook: what runs is shown as waiting meanwhile."""
+    shown = m.status.by_name if m.status is not None else {}
+    waiting = {name for name, one in shown.items() if one.state is not None and one.state.waiting is not None}
+    return any(
+        one.state == "running" and one.name in waiting and pods.has_unseen_hook(one.spec)
+        for one in pod.every_container()
+    )
 
 
 @observer(on=done("PodSandboxStatus"))

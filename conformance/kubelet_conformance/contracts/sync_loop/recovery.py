@@ -71,7 +71,7 @@ def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
         return None
     if "liveness" not in exec_probes(container):
         return None
-    if explained(m, probes=False):
+    if explained(m, probes=False) or runs_of(container, "startup", m).published is False:
         return None
     if runs_of(container, "liveness", m).published is False:
         return KEPT

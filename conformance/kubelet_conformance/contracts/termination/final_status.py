@@ -71,7 +71,7 @@ def terminal_phase_waits_for_the_sandbox(m: Moment) -> Findings:
 
 
 def _is_stopped(sandbox: Sandbox) -> bool:
-    return any(stop.succeeded or stop.not_found for stop in sandbox.stops)
+    return any(stop.is_done for stop in sandbox.stops)
 
 
 def _is_deleted_for_good(pod: Pod) -> bool:

@@ -271,7 +271,11 @@ async def test_policy_of_static_pods_follows_from_the_tag(node: Node) -> None:
     await web.until_running(*images, attempt=1)
 
 
-@witness("IMAGE-21", kubernetes=(1, 35))
+@witness(
+    "IMAGE-21",
+    kubernetes=(1, 35),
+    undisturbed="an image whose pull failed after all is one that was there before",
+)
 async def test_image_of_another_has_to_be_earned(node: Node) -> None:
     """An image that one pod pulled with its secret is for others only if the registry gives it to them."""
     node.runtime.protect_image("registry.local/app:1", "right", "right")

@@ -3,7 +3,7 @@
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 
-@witness("COND-01", "COND-02", "COND-03", "COND-05")
+@witness("COND-01", "COND-02", "COND-03", "COND-05", undisturbed="it waits for what a fault lets pass unseen")
 async def test_conditions_come_true_one_after_another(node: Node) -> None:
     """A pod is initialized when its init containers are done, ready when all its containers are."""
     late = container("c2", readinessProbe=exec_probe("xf ready", periodSeconds=2))

@@ -96,6 +96,11 @@ class Stop:
         """It was answered without an error."""
         return self.end_t is not None and not self.failed
 
+    @property
+    def is_done(self) -> bool:
+        """It succeeded, or there was nothing to stop, which to a kubelet is the same."""
+        return self.succeeded or self.not_found
+
 
 @dataclass(slots=True, eq=False)
 class Execution:
