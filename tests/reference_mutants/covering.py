@@ -19,7 +19,7 @@ from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 
-_OTHERS_MAX = 40
+_OTHERS_MAX = 120
 """A line that nearly every play runs is played as other versions, and with faults, only so many times."""
 
 

@@ -20,7 +20,7 @@ from kubelet_conformance.targets.stage import Stage
 
 _VERSIONS = ("1.26", "1.36")
 """What a scenario is played as beside the version that it is meant for."""
-_FAULTS_EACH = 1
+_FAULTS_EACH = 3
 """So many plays with a fault there are of a scenario, drawn among all of the sweep."""
 
 

@@ -26,6 +26,15 @@ def _not_ready(m: Moment) -> bool:
 
 NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready))
 """The runtime says that it, or the pod network, is not ready."""
+
+
+def _is_ready(m: Moment) -> bool:
+    record = m.response(bodies.PodSandboxStatusReply).status
+    return record is not None and record.state == "SANDBOX_READY"
+
+
+READ_AS_READY = done("PodSandboxStatus").where(_is_ready)
+"""The kubelet reads a sandbox that is ready: one that it could not run may be there all the same."""
 CONTAINER_EVENT = Pattern(frozenset({"message"}))
 """A kubelet that receives this event knows the sandbox and the containers in it, and need not read them
 (pleg/evented.go).

@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
-from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, FINISHED
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, FINISHED, READ_AS_READY
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.images.pull_policy import pulled_image
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
@@ -131,6 +131,8 @@ def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
     if not _is_alive(m) or pod.static or _is_not_made_again(m, pod) or _may_be_made(m, pod):
         return None
     ends = pods.FAULT.either(pods.TERMINATION_ASKED, FINISHED)
+    if m.call.rpc == "RunPodSandbox":
+        ends = ends.either(READ_AS_READY)
     return answered(
         by=pods.starts_or_creates().either(call("StopPodSandbox")),
         within=_retried_within(m),

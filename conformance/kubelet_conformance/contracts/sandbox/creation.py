@@ -312,8 +312,9 @@ def failed_sandbox_is_retried(m: Moment) -> Findings:
     return answered(
         by=call("RunPodSandbox"),
         within=RETRY + RETRY_SLACK,
-        # A call that failed and took place leaves a sandbox that is used.
-        unless=TERMINATION_ASKED.either(sandboxes.FINISHED, call("PullImage", "CreateContainer")),
+        unless=TERMINATION_ASKED.either(
+            sandboxes.FINISHED, sandboxes.READ_AS_READY, call("PullImage", "CreateContainer")
+        ),
         text="RunPodSandbox is tried again",
     )
 
