@@ -253,10 +253,11 @@ class Node(Observer):
         return any(each.fields.get("what") == SHUTDOWN_GOES_ON for each in seen)
 
     async def restart_kubelet(self, *, down: float = 1.0) -> None:
-        """Kill the kubelet, leave it down for `down` seconds, and start it again."""
+        """Kill the kubelet, leave it down for `down` seconds, and start it again unless a fault has."""
         await self.kubelet.kill()
         await self.wait(down)
-        await self.kubelet.start()
+        if not self.kubelet.running:
+            await self.kubelet.start()
 
 
 def counters(text: str) -> dict[str, float]:

@@ -185,7 +185,7 @@ def is_ready(sandbox: Sandbox) -> bool:
 def may_be_stopped(sandbox: Sandbox) -> bool:
     """A stop of it is in progress, or has failed and may have taken place: its status was not read since."""
     stop = sandbox.stops[-1] if sandbox.stops else None
-    return stop is not None and (stop.end_t is None or (sandbox.status_t or 0.0) <= stop.end_t)
+    return stop is not None and (stop.end_t is None or sandbox.status_seq <= stop.end_seq)
 
 
 class StandingSeen(NamedTuple):

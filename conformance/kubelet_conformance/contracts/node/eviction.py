@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, STATUS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, expects
+from kubelet_conformance.contract.patterns import call, done, event, expects, failed
 from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, has_pre_stop, of
@@ -116,6 +116,13 @@ def _what_could_be_freed(m: Moment) -> None:
         ]
         every = [c for pod in ended for c in pod.every_container()]
         m.node.note(_Last).dead = [c for c in every if c.state == "exited" and c.born]
+
+
+@observer(on=failed("RemoveContainer"))
+def _what_could_not_be_freed(m: Moment, container: Container) -> None:
+    """Leave out what the node has tried to remove."""
+    last = m.node.note(_Last)
+    last.dead = [one for one in last.dead if one is not container]
 
 
 def eviction_grace(m: Moment, pod: Pod) -> int | None:

@@ -22,7 +22,6 @@ from kubelet_conformance.contracts.facts import backoff as backoffs
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import stopped_for_itself
-from kubelet_conformance.contracts.facts.sandbox import lost_its_cgroup
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.contracts.tables.container import APPS, AppAct, AppSeen
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
@@ -91,7 +90,8 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     spec, unknown = container.spec, containers.was_unknown(container)
     hook = spec is None or spec.lifecycle.post_start is not None
     sandbox = container.sandbox
-    dead = (sandbox is not None and sandbox.state != "ready") or lost_its_cgroup(sandbox)
+    # It was stopped with its pod, whose kill may have failed.
+    dead = sandbox is not None and (sandbox.state != "ready" or bool(sandbox.stops))
     resized = spec is not None and bool(spec.resize_policy)
     stopped_for = (
         containers.was_changed(container)

@@ -8,7 +8,13 @@ from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.patterns import call
-from kubelet_conformance.contracts.facts.sandbox import lost_its_cgroup, sandbox_asked, standing
+from kubelet_conformance.contracts.facts.sandbox import (
+    is_ready,
+    lost_its_cgroup,
+    may_be_stopped,
+    sandbox_asked,
+    standing,
+)
 from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label, shown
@@ -209,7 +215,9 @@ def container_is_made_in_the_newest_sandbox(m: Moment, pod: Pod) -> Findings:
     if m.sandbox is not newest:
         got = request.pod_sandbox_id[:12]
         return broken(f"{name} is made in {got}, the pod's sandbox is {newest.id[:12]}", run_seq)
-    if newest.stops and not lost_its_cgroup(newest):
+    # One whose stop failed may be read as ready since, and is used then.
+    is_stopped = bool(newest.stops) and (may_be_stopped(newest) or not is_ready(newest))
+    if is_stopped and not lost_its_cgroup(newest):
         return broken(f"{name} is made in a sandbox that was stopped", newest.stops[-1].call.seq)
     if newest.config is None:
         return None

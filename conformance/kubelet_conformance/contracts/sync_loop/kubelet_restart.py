@@ -401,8 +401,7 @@ def pod_deleted_meanwhile_has_its_grace(m: Moment, pod: Pod, container: Containe
         return None
     got = m.request(bodies.StopContainerRequest).timeout
     if pods.known_to_kubelet(pod, node):
-        hooks = pods.hook_command(container, "pre_stop") is not None
-        if end.grace is None or hooks or container.kind == "sidecar":
+        if end.grace is None or pods.has_pre_stop(container) or container.kind == "sidecar":
             return None
         expected = {end.grace, max(end.grace, MINIMUM_GRACE)}
     else:

@@ -61,7 +61,7 @@ async def test_one_pod_at_a_time(node: Node) -> None:
         await node.wait(60)
 
 
-@witness("EVICT-01", "EVICT-02")
+@witness("EVICT-01", "EVICT-02", undisturbed="it waits for what a fault lets pass unseen")
 async def test_node_helps_itself_first(node: Node) -> None:
     """Under disk pressure a pod is evicted only when dead containers and images are gone."""
     done = node.want(pod(container(command="exit 0 1"), name="done", restart="Never"))

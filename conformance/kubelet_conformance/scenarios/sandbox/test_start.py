@@ -33,7 +33,7 @@ async def test_container_that_could_not_be_started_is_not_used(node: Node) -> No
         await web.until_running("c1", attempt=2)
 
 
-@witness("START-02", "START-03")
+@witness("START-02", "START-03", undisturbed="it waits for what a fault lets pass unseen")
 async def test_waiting_names_the_step_that_failed(node: Node) -> None:
     """A container waits for what failed: its settings, its making, its start, or its postStart hook."""
     settings = [{"configMapRef": {"name": "absent"}}]
