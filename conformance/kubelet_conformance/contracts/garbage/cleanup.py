@@ -9,7 +9,7 @@ from kubelet_conformance.contract.patterns import call, deleted
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
-from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, SAME_MOMENT
+from kubelet_conformance.contracts.facts.timing import API_POLL, HOUSEKEEPING, SAME_MOMENT
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.sync_loop.pleg import LISTED, LISTING_FAILED
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -27,6 +27,8 @@ def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     known, started_t = kubelet_view(m), m.node.started_t
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
+    if m.t <= known.informed_by(started_t, m.t) + API_POLL:
+        return None  # It may not have been sent the mirrors.
     left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
     left = [pod for pod in left if not pods.known_to_kubelet(pod, m.node) and not _is_desired_again(m, pod)]
     for pod in left:

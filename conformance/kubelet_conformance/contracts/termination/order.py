@@ -345,7 +345,8 @@ def _stop_is_refused(m: Moment, pod: Pod) -> None:
 @failed_kill_is_reported.clause("text", on=event("FailedKillPod"))
 def event_has_the_error_of_the_runtime(m: Moment, pod: Pod, event: Event) -> Findings:
     """The event says with which error the runtime has refused it."""
-    errors = [text for text, t in pod.note(_NotKilled).errors.items() if m.t - t <= REACTION]
+    refused = pod.note(_NotKilled)
+    errors, refused.errors = [text for text, t in refused.errors.items() if m.t - t <= REACTION], {}
     if not errors or "" in errors:
         return None  # Where a stop was not answered, the event has the client's own words for that.
     # Where secrets are digests, so are errors.

@@ -82,7 +82,7 @@ async def test_removal_that_no_worker_was_told_of(node: Node) -> None:
     await web.until_stopped()
 
 
-@witness("WORK-28")
+@witness("WORK-28", undisturbed="another kubelet knows nothing of the version before")
 async def test_static_pod_that_waited_for_its_name_goes_quietly(node: Node) -> None:
     """A static pod whose manifest goes while it waits for the pod before it is never begun."""
     first = node.want_static(pod(container("c1", "run stopdelay=40"), grace=60, metadata={"uid": _UID}))

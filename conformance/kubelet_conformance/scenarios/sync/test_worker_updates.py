@@ -37,7 +37,7 @@ async def test_failed_sync_comes_again(node: Node) -> None:
         await node.run()
 
 
-@witness("WORK-16", kubernetes=(1, 35))
+@witness("WORK-16", kubernetes=(1, 35), undisturbed="a fault costs it an instance and the back-off of that")
 async def test_crash_loop_goes_on_when_its_back_off_ends(node: Node) -> None:
     """A container that keeps failing is made again as soon as its back-off is over (up to 1.34 later)."""
     web = node.want(pod(container("c1", "exit 1 1")))
