@@ -318,7 +318,7 @@ class Assembly:
         return self.activity.active(self.manager.pods())
 
     async def _reclaim(self) -> None:
-        await self.side.garbage_collector.reclaim(self.workers.should_runtime_be_removed)
+        await self.side.garbage_collector.reclaim(self.workers.is_pod_known_terminated)
 
     def _node_pressure(self) -> NodePressure:
         """What the node suffers from now."""

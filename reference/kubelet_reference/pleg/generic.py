@@ -170,10 +170,10 @@ class Pleg:
         if pod is not None and not await self._update_cache(uid, pod):
             return
         records = self.cache.get(uid)
-        met = [key for key, holds in self._watched.items() if key[0] == uid and (not pod or holds(records))]
+        met = [key for key, holds in self._watched.items() if key[0] == uid and holds(records)]
         for key in met:
             self._stop_watching(key)
-        if met and pod is not None:
+        if met:
             self.deliver(PodLifecycleEvent(uid, PodLifeCycleEventType.CONDITION_MET, ""))
 
     def _stop_watching(self, key: tuple[str, str]) -> None:

@@ -4,7 +4,7 @@
     |-------------|--------------------|----------------|-----------------|
     could have running containers .....|
                   containers should be terminating ........................
-                                       runtime should be removed ..........
+                                       known terminated ...................
                                        content should be removed (deleted) .
                                                         should be finished .
 
@@ -33,10 +33,8 @@ class StaticNames:
         self._waiting: dict[str, list[str]] = {}
 
     def wait(self, full_name: str, uid: str) -> None:
-        """Queue up for the name; a UID that queues already keeps its place."""
-        line = self._waiting.setdefault(full_name, [])
-        if uid not in line:
-            line.append(uid)
+        """Queue up for the name; a UID that queues already keeps its place before this one."""
+        self._waiting.setdefault(full_name, []).append(uid)
 
     def may_take(self, full_name: str, uid: str, still_waits: Callable[[str], bool]) -> bool:
         """Whether the name is free, and `uid` the first in line of those that still wait (STATIC-19)."""
@@ -80,11 +78,6 @@ class PodStateQueries:
         """Whether the pod is ending: nothing new may be set up for it."""
         worker = self._workers.get(uid)
         return worker is not None and worker.is_ending
-
-    def should_runtime_be_removed(self, uid: str) -> bool:
-        """Whether all containers have stopped, so that volumes may go (WORK-31)."""
-        worker = self._workers.get(uid)
-        return self._is_synced if worker is None else worker.has_ended
 
     def should_content_be_removed(self, uid: str) -> bool:
         """Whether folders, logs and dead containers may go: the pod is evicted or deleted, and has stopped.

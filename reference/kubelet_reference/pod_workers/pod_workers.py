@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from lightkube.models.core_v1 import Pod
-from msgspec.structs import replace
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason
@@ -114,8 +113,8 @@ class PodWorkers(PodStateQueries):
 
     def _step(self, worker: Worker, event: Event, update: Update | None) -> None:
         """Take the row that counts."""
-        row = self._table.find(worker.state, event, lambda guard: self._holds(guard, worker, update))
-        if worker.state is State.NONE and row.next is not State.NONE:
+        row = self._table.find(worker.state, event, lambda guard: self._holds(guard, update))
+        if row.next is not State.NONE:
             self._workers[worker.uid] = worker
         if row.next is State.WAITING:
             self._names.wait(worker.full_name, worker.uid)
@@ -125,15 +124,13 @@ class PodWorkers(PodStateQueries):
         if worker.state in {State.NONE, State.FINISHED}:
             worker.pending = None
 
-    def _holds(self, guard: Guard, worker: Worker, update: Update | None) -> bool:
+    def _holds(self, guard: Guard, update: Update | None) -> bool:
         pod = update.pod if update is not None else None
         match guard:
             case Guard.STATIC:
                 return pod is not None and pods.is_static(pod)
             case Guard.ENDED_BEFORE:
                 return pod is not None and self._ended_before(pod)
-            case Guard.NO_SPEC:
-                return worker.active is None or worker.active.pod is None
 
     def _ended_before(self, pod: Pod) -> bool:
         """Whether the pod's phase is terminal and nothing of it runs (WORK-29)."""
@@ -147,19 +144,15 @@ class PodWorkers(PodStateQueries):
             self._wake(worker)
 
     def _queue_again(self, worker: Worker, _update: Update | None) -> None:
-        if worker.pending is None and worker.active is not None:
-            worker.pending = replace(worker.active, kind=UpdateKind.SYNC, kill=None)
+        if worker.pending is None:
+            worker.pending = worker.active
         self._wake(worker)
 
     def _set_grace(self, worker: Worker, update: Update | None) -> None:
-        worker.grace = self._grace_of(worker, update)
-
-    def _grace_of(self, worker: Worker, update: Update | None) -> int:
-        """The grace period with the update's wishes taken in, in seconds."""
-        override = update.kill.grace_override if update is not None and update.kill is not None else None
-        pod = (update.pod if update is not None else None) or worker.known_spec
-        # What the runtime alone knows has a grace of its own.
-        return self._grace(worker.grace, pod, override, self._behaviour) if pod is not None else 0
+        """Take the update's wishes into the grace period; what the runtime alone knows has one of its own."""
+        if update is not None and update.pod is not None:
+            override = update.kill.grace_override if update.kill is not None else None
+            worker.grace = self._grace(worker.grace, update.pod, override, self._behaviour)
 
     def _cancel_waits(self, worker: Worker, _update: Update | None) -> None:
         if self._behaviour.cancels_volume_waits:
@@ -183,8 +176,6 @@ class PodWorkers(PodStateQueries):
     def _release_killers(self, worker: Worker, _update: Update | None) -> None:
         for done in worker.killers:
             done.set()
-        worker.killers.clear()
-        worker.status_changes.clear()
 
     def _mark_deleted(self, worker: Worker, _update: Update | None) -> None:
         worker.is_deleted = True
@@ -236,7 +227,7 @@ class PodWorkers(PodStateQueries):
         if pod is None:
             if update.running is not None:
                 await self._syncer.sync_terminating_runtime_pod(update.running)
-            return Event.DONE
+            return Event.ENDED
         records = await self._newest_records(worker, pod)
         if worker.state is not state:
             return Event.DONE  # Overtaken while it waited: the next sync does what is desired now.

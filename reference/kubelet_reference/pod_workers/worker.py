@@ -92,7 +92,7 @@ class Waits:
         self._waiting: asyncio.Task[Any] | None = None
 
     def cancel(self) -> None:
-        """End the wait in progress, and let no other one begin."""
+        """End the wait in progress, if there is one, and let no other one begin."""
         self._is_cancelled = True
         if self._waiting is not None:
             self._waiting.cancel()
@@ -109,8 +109,6 @@ class Waits:
             if me is not None and me.cancelling():
                 raise
             raise WaitCancelled("the pod's termination was asked for") from None
-        finally:
-            self._waiting = None
 
 
 _ENDING = frozenset({State.TERMINATING, State.TERMINATED, State.FINISHED})
@@ -151,11 +149,3 @@ class Worker:
     def has_ended(self) -> bool:
         """Whether nothing of the pod runs any more."""
         return self.state in {State.TERMINATED, State.FINISHED}
-
-    @property
-    def known_spec(self) -> Pod | None:
-        """The newest spec that the worker has received."""
-        for update in (self.pending, self.active):
-            if update is not None and update.pod is not None:
-                return update.pod
-        return None

@@ -61,7 +61,8 @@ class Event(StrEnum):
     """No other static pod of that full name is left."""
     DONE = "sync done"
     ENDED = "pod has ended"
-    """A sync found that the pod will never run again by itself."""
+    """A sync found that the pod will never run again by itself, or nothing of what only the runtime knew is
+    left."""
     FAILED = "sync failed"
     UNWANTED = "in no source"
     """Housekeeping does not find the pod among those that the sources want."""
@@ -74,7 +75,6 @@ class Guard(StrEnum):
 
     STATIC = "static pod"
     ENDED_BEFORE = "terminal phase, nothing runs"
-    NO_SPEC = "no spec known"
 
 
 class Action(StrEnum):
@@ -94,7 +94,7 @@ class Action(StrEnum):
     RELEASE_NAME = "release the name"
     RELEASE_KILLERS = "release who waits for the kill"
     MARK_DELETED = "mark as deleted"
-    FORGET = "forget"
+    FORGET = "forget the worker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,6 @@ class Row:
     next: State
     actions: tuple[Action, ...] = ()
     guard: Guard | None = None
-
-    @property
-    def name(self) -> str:
-        """Where it starts, and what it takes."""
-        return f"{self.state}, {self.event}{f' [{self.guard}]' if self.guard else ''}"
 
 
 def _rows(state: State, events: Iterable[Event], to: State, *actions: Action) -> Iterator[Row]:
@@ -149,7 +144,7 @@ ROWS: tuple[Row, ...] = (
         State.SYNC,
         Event.UNWANTED,
         State.TERMINATING,
-        (Action.MARK_DELETED, Action.SET_GRACE, Action.QUEUE_AGAIN, Action.CANCEL_WAITS),
+        (Action.MARK_DELETED, Action.QUEUE_AGAIN, Action.CANCEL_WAITS),
     ),
     # --- terminating
     Row(State.TERMINATING, Event.CREATE, State.TERMINATING, (Action.REMEMBER_RESTART,)),
@@ -161,13 +156,7 @@ ROWS: tuple[Row, ...] = (
         Action.QUEUE,
     ),
     # A pod that was known through the runtime alone leaves nothing to clean up (WORK-24).
-    Row(
-        State.TERMINATING,
-        Event.DONE,
-        State.NONE,
-        (Action.RELEASE_KILLERS, Action.RELEASE_NAME, Action.FORGET),
-        Guard.NO_SPEC,
-    ),
+    Row(State.TERMINATING, Event.ENDED, State.NONE, (Action.RELEASE_KILLERS, Action.FORGET)),
     Row(State.TERMINATING, Event.DONE, State.TERMINATED, (Action.RELEASE_KILLERS, Action.QUEUE_AGAIN)),
     Row(State.TERMINATING, Event.FAILED, State.TERMINATING, (Action.RETRY_SOON,)),
     # No source will send it again: housekeeping keeps the kill going (WORK-10).

@@ -107,8 +107,6 @@ def may_begin_anew(pod: Pod, behaviour: Behaviour) -> bool:
 
 def begins_anew(pod: Pod, status: PodStatus, behaviour: Behaviour) -> bool:
     """Whether the last end of some container restarts the whole pod (RESTART-22, COND-10)."""
-    if not behaviour.restarts_all_containers:
-        return False
     every = (*(status.initContainerStatuses or ()), *(status.containerStatuses or ()))
     shown = {one.name: one for one in every}
     return any(

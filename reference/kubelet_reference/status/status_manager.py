@@ -106,10 +106,9 @@ class StatusManager:
 
     def set_sandbox_ready(self, pod: Pod) -> None:
         """Report that the pod has a sandbox, before a sync that may take long is over (COND-07)."""
-        status = self.get(pods.uid(pod))
-        if status is None or not self.behaviour.reports_ready_to_start_containers:
+        if not self.behaviour.reports_ready_to_start_containers:
             return
-        usable = PodCondition(type=conditions.READY_TO_START, status="True")
+        status, usable = self._before(pod), PodCondition(type=conditions.READY_TO_START, status="True")
         self._set(pod, replace(status, conditions=conditions.put(status.conditions or (), usable)))
 
     def remove_orphans(self, uids: Container[str]) -> None:
@@ -251,8 +250,6 @@ class StatusManager:
                 await self._delete(api, uid, live)
         except ApiError as error:
             _log.warning("status of %s not written: %s", pods.key(kept.pod), error)
-            if uid in self._kept:
-                self._unsent[uid] = None
 
     async def _live(self, api: ApiServer, uid: str, kept: Kept) -> Pod | None:
         """The pod as the API server has it now, None if there is nothing to write to.

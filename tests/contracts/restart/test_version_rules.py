@@ -132,10 +132,13 @@ def test_host_has_its_addresses(version: str, addresses: list[dict[str, str]], v
 
 @pytest.mark.parametrize(
     ("version", "written", "verdict"),
-    [("1.27", True, KEPT), ("1.27", False, BROKEN), ("1.26", False, KEPT)],
+    [("1.27", True, KEPT), ("1.27", False, BROKEN), ("1.26", False, KEPT), ("1.26", True, BROKEN)],
 )
 def test_pod_sent_as_ended_is_synced_once(version: str, *, written: bool, verdict: Verdict) -> None:
-    """WORK-29: from 1.27 on a kubelet that starts completes the status of a pod that had ended."""
+    """WORK-29: from 1.27 on a kubelet that starts completes the status of a pod that had ended.
+
+    Before, it writes none.
+    """
     s = TraceBuilder(version)
     s.record("kubelet", op="killed")
     job = s.pod("job")

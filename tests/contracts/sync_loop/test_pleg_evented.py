@@ -221,3 +221,28 @@ def test_event_of_a_new_sandbox_hides_an_id(
     s.sandbox_died(sandbox)
     of_sandbox(s, web, s.run_sandbox(web, attempt=1), kind)
     tell_status(s.wait(2), web, "Running", [waits()])
+
+
+@pytest.mark.parametrize("wrong", [4, 6])
+def test_stream_is_opened_five_times(wrong: int) -> None:
+    """PLEG-15: the stream is opened again till it has broken five times, and no more."""
+    for times, verdict in ((5, KEPT), (wrong, BROKEN)):
+        s, *_ = hearing()
+        stream = STREAM["id"]
+        for number in range(min(times, 5)):
+            s.end("GetContainerEvents", stream, error="UNAVAILABLE")
+            listed(s)
+            if number + 1 < times:
+                stream = s.begin("GetContainerEvents", {})
+        for _ in range(30):
+            s.wait(1)
+            listed(s)
+        s.stop_here()
+
+        assert s.judge("PLEG-15").verdict is verdict
+
+
+def listed(s: TraceBuilder) -> None:
+    """The runtime is listed."""
+    s.call("ListPodSandbox", {}, {})
+    s.call("ListContainers", {}, {})

@@ -27,7 +27,7 @@ WITH_ROUNDS = [State.SYNC, State.TERMINATING, State.TERMINATED]
 def test_life_goes_one_way(row: Row) -> None:
     """No row leads back; only what nothing runs of, or no spec is known of, is forgotten."""
     if row.next is State.NONE:
-        may_forget = row.state in {State.WAITING, State.FINISHED} or row.guard is Guard.NO_SPEC
+        may_forget = row.state in {State.WAITING, State.FINISHED} or row.event is Event.ENDED
 
         assert may_forget
     elif row.state is not State.NONE:

@@ -8,7 +8,7 @@ from kubelet_reference.pod_workers.worker_table import State
 
 QUESTIONS = (
     "could_have_running_containers",
-    "should_runtime_be_removed",
+    "is_pod_known_terminated",
     "should_content_be_removed",
 )
 
@@ -48,4 +48,4 @@ def test_pod_with_a_worker(worker: Worker, expected: list[bool]) -> None:
 def test_pod_without_a_worker() -> None:
     """Before the first housekeeping an unknown pod may run and must be kept; after it, it is gone."""
     assert answers(None, is_synced=False) == [True, False, False]
-    assert answers(None, is_synced=True) == [False, True, True]
+    assert answers(None, is_synced=True) == [False, False, True]

@@ -5,7 +5,12 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import cache
 
 from kubelet_conformance.contracts.tables.table import taken
-from kubelet_conformance.targets.in_process.decision_tables import reference_tables, rows_taken, tables_in
+from kubelet_conformance.targets.in_process.decision_tables import (
+    name_of_row,
+    reference_tables,
+    rows_taken,
+    tables_in,
+)
 
 _SUITE: Mapping[str, tuple[str, ...]] = {
     "Is another sandbox needed?": ("facts.sandbox.REPLACEMENTS",),
@@ -34,7 +39,7 @@ def _named() -> Iterator[tuple[str, Hashable]]:
     for whose, tables in (("reference", reference_tables()), ("suite", suite_tables())):
         for place, rows in (each for found in tables.values() for each in found):
             for row in rows:
-                yield f"{whose} {place}: {getattr(row, 'name', '?')}", row
+                yield f"{whose} {place}: {name_of_row(row)}", row
 
 
 def forget_decisions() -> None:

@@ -197,7 +197,7 @@ def _read(m: Moment) -> Caps | None:
 @contract("COND-09", on=status(), needs=(STATUS, PODS), versions=since("1.27"))
 def resize_is_reported_in_the_words_of_its_version(m: Moment, status: PodStatus) -> Findings:
     """The conditions PodResizePending and PodResizeInProgress report a resize; up to 1.32 the field `resize`
-    does.
+    does. A pod whose spec has never changed has none.
     """
     if m.kubernetes is None:
         return None
@@ -205,6 +205,9 @@ def resize_is_reported_in_the_words_of_its_version(m: Moment, status: PodStatus)
     if not by_condition and not status.resize:
         return None
     if m.kubernetes >= (1, 33):
+        # A kubelet that starts does not know what containers of another version were given.
+        if m.pod is not None and m.pod.born and m.pod.spec_changed_t is None and m.node.lives <= 1:
+            return broken("a resize is reported, and the spec of the pod was never changed")
         if by_condition is not None and by_condition.status != "True":
             return broken(f"the condition {by_condition.type} is {by_condition.status}")
         return broken(f"the field resize says {status.resize}") if status.resize else KEPT

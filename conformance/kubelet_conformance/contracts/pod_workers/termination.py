@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import field
 
-from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pod, Predicate
+from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, exited, kubelet, pod_set, pod_unset, status
@@ -304,6 +304,22 @@ def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
                 whole_node=True,
                 text=f"a status of {pod.name} says that it is not ready",
             )
+
+
+@pod_sent_as_ended_is_not_started.clause("unreported", on=status())
+def nothing_is_reported_of_it(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """Up to 1.26 no status of it is written, as its worker has nothing to do; it may be refused."""
+    if status.reason or _FINISHED_BY_A_SYNC.get(m.kubernetes) or not pod.note(_FirstSeen).ended or pod.static:
+        return None
+    manifest = pod.manifest
+    if manifest is None or manifest.metadata.deletion_timestamp is not None or not pod.wanted:
+        return None
+    sent = manifest.status
+    if sent is None or sent.reason or sent.condition("Ready") is not None or pod.termination is not None:
+        return None
+    if any(one.state == "running" for one in pod.every_container()):
+        return None
+    return broken(f"a status of {pod.name} is written, which had ended when it was first seen", pod.set_seq)
 
 
 @contract("WORK-30", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"))

@@ -2,7 +2,7 @@
 
 from kubelet_conformance.contract import Moment, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import Findings, answered, contract
+from kubelet_conformance.contract.definition import Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done
 from kubelet_conformance.contracts.facts.pod import DISK, at_its_end, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import (
@@ -64,6 +64,18 @@ def killed_pod_gets_another_cgroup(m: Moment, pod: Pod, sandbox: Sandbox) -> Fin
         text=f"the pod {pod.name} gets another cgroup",
         whole_node=True,
     )
+
+
+@pod_without_cgroup_is_killed.clause("not again", on=_changed("folder"))
+def killed_pod_that_runs_once_gets_none(m: Moment) -> Findings:
+    """A pod that was killed, and is not to be restarted, gets no other cgroup."""
+    pod = pod_of_cgroup(m.world, m.record.path) if isinstance(m.record, Disk) else None
+    if pod is None or pod.sandbox is None or pod.sandbox.run is None or pod.restart_policy != "Never":
+        return None
+    lost = pod.note(PodCgroup).lost_seq
+    if lost <= pod.sandbox.run.seq or not any(one.stops for one in pod.every_container()):
+        return None
+    return broken(f"the pod {pod.name}, which is not restarted, gets another cgroup", lost)
 
 
 judges_waits(pod_without_cgroup_is_killed)

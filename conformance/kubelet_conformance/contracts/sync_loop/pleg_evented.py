@@ -145,6 +145,27 @@ def broken_stream_is_made_up_for(m: Moment) -> Findings:
     )
 
 
+@broken_stream_is_made_up_for.clause("again", on=_BREAKS)
+def broken_stream_is_opened_again(m: Moment) -> Findings:
+    """Up to the fifth time the stream is opened again."""
+    if m.reply.error is None or not m.node.kubelet_up or m.node.note(_Stream).failures >= _TRIES:
+        return None
+    return answered(
+        by=_OPENS,
+        within=RELIST + REACTION,
+        unless=LIFE_ENDS.either(failed("ListPodSandbox", "ListContainers"), pods.FAULT),
+        whole_node=True,
+        text="the stream of the runtime's events is opened again",
+    )
+
+
+@broken_stream_is_made_up_for.clause("given up", on=_OPENS)
+def stream_is_given_up(m: Moment) -> Findings:
+    """After the fifth time the stream is not opened any more."""
+    failures = m.node.note(_Stream).failures
+    return broken(f"the stream is opened, which has broken {failures} times") if failures >= _TRIES else None
+
+
 @broken_stream_is_made_up_for.clause("fallback", on=listed_all("ListContainers"))
 def runtime_is_listed_again(m: Moment) -> Findings:
     """Once the stream is given up the relists come at their usual pace."""

@@ -413,6 +413,16 @@ async def test_as_few_pods_as_will_do_make_room(node: Node) -> None:
             await each.until_gone()
 
 
+@witness("ADMIT-08", "ADMIT-03", cpu_millicores=1000)
+async def test_room_that_just_suffices_is_made(node: Node) -> None:
+    """A pod of system priority that needs all of the node makes every other pod go."""
+    node.api.needs_ordinary_pods()
+    others = [await node.run(asking("500m"), name=name, grace=2) for name in ("first", "second")]
+    new = node.want(pod(asking("1"), name="new", priority=CRITICAL))
+    await new.until_running("c1", within=60, contract="ADMIT-03")
+    await _expect_gone(node, others, {"first", "second"})
+
+
 async def _expect_gone(node: Node, others: Sequence[PodHandle], expected: set[str]) -> None:
     """The end of a pod that is preempted may be shown after the new one is shown as Running."""
 

@@ -40,6 +40,19 @@ async def test_hook_of_an_unknown_record_finds_its_port(node: Node) -> None:
     await node.until(lambda: not web.containers(), "its record is removed", within=150, contract="GC-02")
 
 
+@witness("GC-02", kubernetes=(1, 27), undisturbed="it waits for what a fault lets pass unseen")
+async def test_records_go_before_the_object(node: Node) -> None:
+    """A deleted pod whose object others still hold leaves no records."""
+    manifest = pod(name="held")
+    manifest["metadata"]["finalizers"] = ["example.com/hold"]
+    held = node.want(manifest)
+    await held.until_running("c1")
+    held.delete(grace=2)
+    await node.until(lambda: not held.containers(), "its record is removed", within=150, contract="GC-02")
+    held.update(metadata={"finalizers": None})
+    await held.until_gone(within=30)
+
+
 @witness("GC-05", "SANDBOX-04", undisturbed="it waits for what a fault lets pass unseen")
 async def test_replaced_sandbox_is_removed(node: Node) -> None:
     """A sandbox that was replaced is removed when none of its containers is left."""

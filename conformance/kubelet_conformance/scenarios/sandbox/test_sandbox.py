@@ -367,3 +367,12 @@ async def test_failed_stop_of_a_container_keeps_nothing_up(node: Node) -> None:
     with node.fault("StopContainer", code="UNKNOWN", times=1, container="c1"):
         web.delete()
         await web.until_gone()
+
+
+@witness("EVENTS-01", "SANDBOX-09", undisturbed="a sandbox that a fault leaves is replaced later")
+async def test_replacement_has_an_event(node: Node) -> None:
+    """That a sandbox is replaced is reported by an event."""
+    web = await node.run()
+    node.runtime.kill_sandbox(web.sandbox().id)
+    await web.until_event("SandboxChanged", within=30)
+    await web.until_running("c1", attempt=1)

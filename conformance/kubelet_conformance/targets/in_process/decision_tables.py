@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from importlib import import_module
 
+from kubelet_reference.pod_workers import worker_table
 from kubelet_reference.util.decision_table import taken
 
 _TABLES: Mapping[str, tuple[str, ...]] = {
@@ -50,6 +51,13 @@ def tables_in(
 def rows_taken() -> Counter[Hashable]:
     """How often each row has decided in this process, in kubelets of the reference."""
     return taken
+
+
+def name_of_row(row: Hashable) -> str:
+    """The row's name in its table; of a pod worker's row where it starts, and what it takes."""
+    if isinstance(row, worker_table.Row):
+        return f"{row.state}, {row.event}{f' [{row.guard}]' if row.guard else ''}"
+    return str(getattr(row, "name", "?"))
 
 
 def _rows(place: str) -> list[Hashable]:
