@@ -192,3 +192,20 @@ def test_end_of_a_static_pod_is_forgotten(contract: str, source: str, *, breaks:
     s.run_sandbox(web, 1)
 
     assert (s.judge(contract).verdict is BROKEN) is breaks
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_ended_pod_is_left_alone(*, again: bool) -> None:
+    """RESTARTKUBELET-05: the sandbox of a pod that had ended is not stopped a second time."""
+    s, web, sandbox, c1 = running(policy="Never")
+    s.exited(c1, 0)
+    s.stop_sandbox(sandbox)
+    s.sandbox_status(sandbox, state="SANDBOX_NOTREADY")
+    s.status(web, "Succeeded")
+    goes_down(s)
+    comes_up(s)
+    if again:
+        s.stop_sandbox(sandbox)
+    s.wait(60).stop_here()
+
+    assert s.judge("RESTARTKUBELET-05").verdict is (BROKEN if again else KEPT)

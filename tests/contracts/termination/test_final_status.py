@@ -47,6 +47,19 @@ def test_object_is_deleted_at_the_end(*, asked: bool, phase: str, verdict: Verdi
     assert s.judge("TERM-18").verdict is verdict
 
 
+@pytest.mark.parametrize(("op", "verdict"), [("removed", KEPT), ("folder", BROKEN)])
+def test_object_is_deleted_after_its_cgroup(op: str, verdict: Verdict) -> None:
+    """TERM-18: a pod's cgroup is removed before its object."""
+    s, web, *_ = running()
+    s.record("disk", op="folder", path=f"/sys/fs/cgroup/kubepods/pod{web.uid}")
+    s.delete(web)
+    s.record("disk", op=op, path=f"/sys/fs/cgroup/kubepods/pod{web.uid}")
+    s.status(web, "Failed")
+    s.record("api", verb="delete", resource="pods", uid=web.uid, grace=0, precondition=web.uid)
+
+    assert s.judge("TERM-18").verdict is verdict
+
+
 @pytest.mark.parametrize(("grace", "uid", "verdict"), [(0, None, KEPT), (30, None, BROKEN), (0, "", BROKEN)])
 def test_last_delete_names_the_uid(grace: int, uid: str | None, verdict: Verdict) -> None:
     """TERM-19: the final DELETE has grace 0 and the UID as precondition."""

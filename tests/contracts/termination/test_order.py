@@ -204,3 +204,17 @@ def test_finalizers_hold_the_object(finalizers: list[str], *, breaks: bool) -> N
     s.wait(30).deleted(web)
 
     assert bool(s.judge("TERM-22").breaks) is breaks
+
+
+@pytest.mark.parametrize(("finalizers", "breaks"), [(["example.com/hold"], False), ([], True)])
+def test_finalizers_hold_a_pod_that_was_killed(finalizers: list[str], *, breaks: bool) -> None:
+    """WORK-12: the object of a pod that was killed goes when the last of its finalizers is removed."""
+    s, web, sandbox, c1 = running()
+    web.manifest["metadata"]["finalizers"] = finalizers
+    s.set(web)
+    s.delete(web, 5)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    s.wait(60).deleted(web)
+
+    assert bool(s.judge("WORK-12").breaks) is breaks

@@ -206,6 +206,8 @@ def stopped_pod_goes(_: Moment, pod: Pod) -> Findings:
     end = pod.termination
     if end is None or not pod.born or pod.static or pod.deleted_t is not None:
         return None
+    if pod.manifest is not None and pod.manifest.metadata.finalizers:
+        return None  # The object stays until they are removed.
     if end.cause != "deleted" or not end.grace or any(c.state == "running" for c in pod.every_container()):
         return None
     if any(not stop.is_done for c in pod.every_container() for stop in c.stops):

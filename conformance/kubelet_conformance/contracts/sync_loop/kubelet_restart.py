@@ -15,6 +15,7 @@ from kubelet_conformance.contract import (
     Pod,
     PodStatus,
     Predicate,
+    Sandbox,
 )
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
@@ -247,6 +248,20 @@ def ended_pod_is_not_started(m: Moment, pod: Pod) -> Findings:
     if not pod.born or not pod.finished or not _again(m.node) or pods.end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
+
+
+@ended_pods_stay_ended.clause("left alone", on=call("StopPodSandbox"))
+def ended_pod_is_not_stopped_again(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """Of a pod that had ended, and of which nothing runs, the last sandbox is not stopped again."""
+    if not pod.born or not pod.finished or not _again(m.node) or not pod.note(_Ended).was_ended:
+        return None
+    if pod.static or not pod.wanted or pod.termination is not None or pods.end_is_forgotten(pod, m.node):
+        return None
+    if pod.status is None or pod.status.reason or sandbox is not pod.sandbox or sandbox.state == "ready":
+        return None
+    if any(one.state not in {"exited", "removed"} for one in pod.every_container()):
+        return None
+    return broken(f"the sandbox of pod {pod.name}, which has ended, is stopped again", pod.status_seq)
 
 
 @contract("RESTARTKUBELET-11", on=AGAIN, needs=(CRI, PODS, STATUS))

@@ -15,6 +15,7 @@ from kubelet_conformance.trace.format.manifests import ContainerStatus, PodSpec,
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_watch_late
+from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 
 
 def _ends_here(m: Moment) -> bool:
@@ -118,6 +119,15 @@ def object_is_deleted_when_the_pod_has_ended(m: Moment) -> Findings:
     if not pod.finished:
         return broken(f"pod {pod.name} is deleted without a terminal phase", pod.status_seq)
     return KEPT
+
+
+@object_is_deleted_when_the_pod_has_ended.clause("cgroup", on=API_DELETE)
+def object_is_deleted_after_its_cgroup(m: Moment) -> Findings:
+    """The pod's cgroup is removed before its object."""
+    pod = pod_of_write(m)
+    if pod is None or not pod.born or pod.static or not pod.note(PodCgroup).there:
+        return None
+    return broken(f"pod {pod.name} is deleted, and its cgroup is still there", pod.set_seq)
 
 
 @contract("TERM-19", on=API_DELETE, needs=(CRI,))

@@ -162,3 +162,17 @@ async def test_refused_pod_that_is_deleted_at_once_is_finalized(node: Node) -> N
     await web.until_event("NodeAffinity")
     web.delete()
     await web.until_gone()
+
+
+@witness("EVENTS-01", "TERM-25", undisturbed="a fault of its own comes at a call that it counts")
+async def test_failed_kill_of_an_unknown_pod_has_an_event(node: Node) -> None:
+    """That a pod which no source knows could not be killed is reported by an event, as of any other."""
+    web = await node.run()
+    await node.kubelet.kill()
+    web.delete(grace=0)
+    with node.fault("StopContainer", code="UNKNOWN", times=1):
+        await node.kubelet.start()
+        await node.until(
+            lambda: bool(node.events("FailedKillPod")), "an event says so", within=60, contract="EVENTS-01"
+        )
+    await web.until_stopped(within=60)
