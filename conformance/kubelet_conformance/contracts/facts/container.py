@@ -102,8 +102,16 @@ def to_watch(m: Moment) -> bool:
     return to_run(m) and sees_a_ready_runtime(m) and m.pod is not None and worker_is_free(m, m.pod)
 
 
-OWN_END: Pattern = exited().where(lambda m: m.exit is not None and not m.exit.commanded and to_watch(m))
-"""A container ended that the kubelet did not stop, and the pod's worker is free to react."""
+def _ended_by_itself(m: Moment) -> bool:
+    one = m.container
+    is_newest = one is not None and m.pod is not None and one is m.pod.newest(one.name)
+    return is_newest and m.exit is not None and not m.exit.commanded and to_watch(m)
+
+
+OWN_END: Pattern = exited().where(_ended_by_itself)
+"""A container ended that the kubelet did not stop, and the pod's worker is free to react. An instance that a
+late start brought up behind a newer one ends unnoticed.
+"""
 FREE_CHANGE: Pattern = pod_set().where(to_watch)
 """A pod that runs was sent again, and the kubelet can take a change up at once."""
 

@@ -27,7 +27,8 @@ def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     known, started_t = kubelet_view(m), m.node.started_t
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
-    if m.t <= known.informed_by(started_t, m.t) + API_POLL:
+    is_informed = m.t > known.informed_by(started_t, m.t) + API_POLL
+    if known.api_was_faulty(started_t) and not is_informed:
         return None  # It may not have been sent the mirrors.
     left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
     left = [pod for pod in left if not pods.known_to_kubelet(pod, m.node) and not _is_desired_again(m, pod)]

@@ -108,7 +108,7 @@ async def test_passed_deadline_is_told_again_and_again(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("EVENTS-01", "TERM-09", kubernetes=(1, 29))
+@witness("EVENTS-01", "TERM-09", kubernetes=(1, 29), undisturbed="it waits for what a fault lets pass unseen")
 async def test_kills_say_why(node: Node) -> None:
     """The event of a kill says why the container is stopped, and of an app whether it comes again."""
     fails = exec_probe("x 1 0", periodSeconds=1, failureThreshold=1)
