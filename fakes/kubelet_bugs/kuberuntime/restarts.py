@@ -28,7 +28,7 @@ from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.backoff import Backoff
 from kubelet_reference.util.ports import Disk, Random
 from kubelet_reference.util.settings import Settings
-from kubelet_reference.util.versions import DEFAULT, Behaviour
+from kubelet_reference.util.versions import Behaviour
 
 _KEPT: WeakKeyDictionary[AbstractEventLoop, Backoff] = WeakKeyDictionary()
 """What outlives a kubelet, by the loop of its node."""
@@ -112,7 +112,7 @@ class TrustsNoOlderHash(HashesAnew):
     """A newer kubelet takes for changed what an older one has left running."""
 
     def decide(self, pod: Pod, records: PodRecords) -> PodActions:
-        is_new = self.tools.behaviour.minor > DEFAULT
+        is_new = self.tools.behaviour.minor > Behaviour.of().minor
         return super().decide(pod, records) if is_new else RuntimeManager.decide(self, pod, records)
 
 

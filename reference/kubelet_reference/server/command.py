@@ -15,9 +15,11 @@ from kubelet_reference.server.loading import load
 from kubelet_reference.server.log import LOG, set_up_log
 from kubelet_reference.server.run import Wanted, live
 from kubelet_reference.server.unsupported_fields import FLAGS_OF_FIELDS, FOREIGN_FLAGS
-from kubelet_reference.util.versions import Behaviour
+from kubelet_reference.util.versions import USUAL, Behaviour
 
 OK, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED = 0, 2, 4, 130
+OLDEST = 24
+"""The first minor version that it can behave as."""
 _NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NODE_NAME_MAX = 253
 
@@ -57,7 +59,7 @@ class _Command(click.Command):
 @click.option(
     "--kubernetes",
     metavar="VERSION",
-    default="1.32",
+    default=USUAL,
     show_default=True,
     help="The version to behave as; no flag of a kubelet.",
 )
@@ -75,10 +77,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
 
     It ends with 0 after SIGTERM or SIGINT, and with 2 where it cannot start.
     """
-    try:
-        behaviour = Behaviour.of(kubernetes)
-    except ValueError as error:
-        raise BadInputError(f"--kubernetes: {error}") from None
+    behaviour = _behaviour_of(kubernetes)
     given = {name.replace("_", "-"): value for name, value in flags.items() if value is not None}
     wanted = Wanted(
         configuration=load(config, given, behaviour),
@@ -95,6 +94,17 @@ command.params.extend(
     click.Option([f"--{name}"], type=flag.kind, metavar="VALUE", help=flag.help)
     for name, flag in FLAGS.items()
 )
+
+
+def _behaviour_of(version: str) -> Behaviour:
+    """The behaviour of a version such as "1.32"; raises `BadInputError`."""
+    major, _, minor = version.removeprefix("v").partition(".")
+    if major != "1" or not minor.split(".")[0].isdecimal():
+        raise BadInputError(f"--kubernetes: expected a Kubernetes version such as {USUAL}, got {version!r}")
+    behaviour = Behaviour.of(version)
+    if behaviour.minor < OLDEST:
+        raise BadInputError(f"--kubernetes: expected Kubernetes 1.{OLDEST} or newer, got {version}")
+    return behaviour
 
 
 def _node_name(override: str) -> str:

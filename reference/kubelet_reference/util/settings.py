@@ -17,7 +17,7 @@ def _hard_thresholds() -> dict[str, str]:
 class Settings:
     """What a node's operator sets; defaults are Kubernetes' own. Durations are seconds."""
 
-    node_name: str = "node"
+    node_name: str = ""
     node_ip: str = "10.0.0.1"
     static_pod_path: str = ""
     static_pod_url: str = ""

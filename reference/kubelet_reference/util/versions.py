@@ -16,7 +16,6 @@ ON_SINCE: Mapping[str, int | None] = {
     "InPlacePodVerticalScaling": 33,
     "KubeletCrashLoopBackOffMax": 35,
     "KubeletEnsureSecretPulledImages": 35,
-    "PodLifecycleSleepAction": 30,
     "PodObservedGenerationTracking": 34,
     "PodReadyToStartContainersCondition": 29,
     "PreventStaticPodAPIReferences": 34,
@@ -30,22 +29,8 @@ KEP and release numbers are those of section 28 of the catalogue.
 """
 
 
-def is_on(name: str, minor: int, given: Mapping[str, bool]) -> bool:
-    """Whether the gate is on in a kubelet of that minor version, with these gates set."""
-    on_since = ON_SINCE[name]
-    return given.get(name, on_since is not None and minor >= on_since)
-
-
-OLDEST = 24
-DEFAULT = 32
-
-
-def parse_minor(version: str) -> int:
-    """The minor number of a version such as "1.32"; raises `ValueError` for anything else."""
-    major, _, minor = version.removeprefix("v").partition(".")
-    if major != "1" or not minor.split(".")[0].isdecimal():
-        raise ValueError(f"expected a Kubernetes version such as 1.32, got {version!r}")
-    return int(minor.split(".")[0])
+USUAL = "1.32"
+"""What a kubelet is unless it is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,50 +130,52 @@ class Behaviour:
     """STATUS-18, gate PodObservedGenerationTracking."""
 
     @classmethod
-    def of(cls, version: str = f"1.{DEFAULT}", gates: Mapping[str, bool] | None = None) -> Self:
-        """The behaviour of a version such as "1.26" with these feature gates set; `ValueError` below 1.24."""
-        minor = parse_minor(version)
-        if minor < OLDEST:
-            raise ValueError(f"expected Kubernetes 1.{OLDEST} or newer, got {version}")
+    def of(cls, version: str = USUAL, gates: Mapping[str, bool] | None = None) -> Self:
+        """The behaviour of a version such as "1.26", 1.24 or newer, with these feature gates set."""
+        minor = int(version.split(".")[1])
+        since_26, since_27, since_28, since_29, since_31, since_32, since_33, since_35, since_36 = (
+            minor >= each for each in (26, 27, 28, 29, 31, 32, 33, 35, 36)
+        )
 
         def on(gate: str) -> bool:
-            return is_on(gate, minor, gates or {})
+            usual = ON_SINCE[gate]
+            return (gates or {}).get(gate, usual is not None and minor >= usual)
 
         return cls(
             minor=minor,
-            terminal_first_seen_gets_terminated_sync=minor >= 27,
-            terminal_phase_before_deletion=minor >= 27,
-            grace_override_is_final=minor <= 27,
-            explicit_zero_grace_counts=minor >= 27,
-            hash_is_name_and_image=minor >= 31,
-            succeeded_means_exited=minor >= 27,
-            startup_success_holds_probe=minor >= 28,
-            trigger_restarts_probe_period=minor >= 32,
-            reports_started_inits=minor >= 28,
-            asks_image_status_before_always_pull=minor <= 31,
-            sends_user_specified_image=minor >= 28,
-            keeps_previous_pull_error=minor >= 32,
+            terminal_first_seen_gets_terminated_sync=since_27,
+            terminal_phase_before_deletion=since_27,
+            grace_override_is_final=not since_28,
+            explicit_zero_grace_counts=since_27,
+            hash_is_name_and_image=since_31,
+            succeeded_means_exited=since_27,
+            startup_success_holds_probe=since_28,
+            trigger_restarts_probe_period=since_32,
+            reports_started_inits=since_28,
+            asks_image_status_before_always_pull=not since_32,
+            sends_user_specified_image=since_28,
+            keeps_previous_pull_error=since_32,
             reports_ready_to_start_containers=on("PodReadyToStartContainersCondition"),
-            app_proves_initialized=minor >= 28,
-            reports_host_ips=minor >= 29,
-            log_names_are_anchored=minor >= 27,
-            reads_pull_errors=minor >= 27,
-            tells_image_size=minor >= 29,
-            asks_runtime_config=minor >= 28,
-            cancels_volume_waits=minor >= 27,
-            adopts_known_pods=minor >= 27,
-            retries_when_backoff_ends=minor >= 35,
-            keeps_readiness=minor >= 35,
-            stops_sidecars_in_order=minor >= 29,
-            restarts_changed_sidecars=minor >= 29,
-            network_ready_at_once=minor >= 36,
-            marks_disruptions=minor >= 26,
-            evicts_at_once=minor >= 31,
-            shutdown_awaits_volumes=minor >= 32,
+            app_proves_initialized=since_28,
+            reports_host_ips=since_29,
+            log_names_are_anchored=since_27,
+            reads_pull_errors=since_27,
+            tells_image_size=since_29,
+            asks_runtime_config=since_28,
+            cancels_volume_waits=since_27,
+            adopts_known_pods=since_27,
+            retries_when_backoff_ends=since_35,
+            keeps_readiness=since_35,
+            stops_sidecars_in_order=since_29,
+            restarts_changed_sidecars=since_29,
+            network_ready_at_once=since_36,
+            marks_disruptions=since_26,
+            evicts_at_once=since_31,
+            shutdown_awaits_volumes=since_32,
             runs_sidecars=on("SidecarContainers"),
             resizes_in_place=on("InPlacePodVerticalScaling"),
-            watches_resizes=minor >= 32,
-            tells_resize_by_condition=minor >= 33,
+            watches_resizes=since_32,
+            tells_resize_by_condition=since_33,
             streams_container_events=on("EventedPLEG"),
             has_restart_rules=on("ContainerRestartRules"),
             restarts_all_containers=on("RestartAllContainersOnContainerExits"),

@@ -6,13 +6,13 @@ from typing import TypeAlias
 
 import pytest
 
-from kubelet_reference.server.command import run
+from kubelet_reference.server.command import OLDEST, run
 from kubelet_reference.server.configuration import Configuration
 from kubelet_reference.server.errors import BadInputError
 from kubelet_reference.server.loading import GATES_SINCE, load, with_gates
 from kubelet_reference.server.readers import parse_duration, socket_of
 from kubelet_reference.server.run import Wanted, settings_of
-from kubelet_reference.util.versions import OLDEST, Behaviour
+from kubelet_reference.util.versions import Behaviour
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 NEWEST = Behaviour.of()
@@ -368,6 +368,8 @@ def test_other_endpoints_are_refused(endpoint: str) -> None:
             "error: /none.yaml: cannot read the configuration: No such file or directory",
         ),
         (["--kubernetes=2.0"], "error: --kubernetes: expected a Kubernetes version such as 1.32, got '2.0'"),
+        (["--kubernetes=1.x"], "error: --kubernetes: expected a Kubernetes version such as 1.32, got '1.x'"),
+        (["--kubernetes=1"], "error: --kubernetes: expected a Kubernetes version such as 1.32, got '1'"),
         (["--kubernetes=1.20"], "error: --kubernetes: expected Kubernetes 1.24 or newer, got 1.20"),
         (
             ["--hostname-override=a/b"],

@@ -137,8 +137,8 @@ def test_restarted_kubelet_is_a_new_one() -> None:
         ),
         (Choice(kubelet="bug:K8S-1"), "no bug is named 'K8S-1'"),
         (Choice(runtime="containerd"), "choose fake"),
-        (Choice(kubernetes="1.9"), "expected Kubernetes 1.24 or newer, got 1.9"),
-        (Choice(kubernetes="new"), "expected a Kubernetes version such as 1.32"),
+        (Choice(kubernetes="1.9"), "Kubernetes 1.9 is not known; this suite knows 1.24 to"),
+        (Choice(kubernetes="new"), "'new' is no Kubernetes version; write it like 1.32"),
     ],
 )
 def test_unknown_targets_are_refused(choice: Choice, message: str) -> None:

@@ -118,7 +118,7 @@ class _Reported(Note):
 )
 def events_come_in_order(_: Moment, pod: Pod, event: Event) -> Findings:
     """The events Pulling, Pulled, Created and Started of a container come in this order; that of a
-    pull says how long it took, and from 1.29 on the size of the image.
+    pull says how long it took, and from 1.29 on, not before, the size of the image.
     """
     if not pod.born or not event.container:
         return None
@@ -144,8 +144,10 @@ def size_is_reported(m: Moment, event: Event) -> Findings:
     """The event says how long the pull took, without and with its wait, and the bytes of the image."""
     if not event.message.startswith(_PULLED):
         return None
-    if m.kubernetes is None or m.kubernetes < _SIZE_SINCE:
+    if m.kubernetes is None:
         return None
+    if m.kubernetes < _SIZE_SINCE:
+        return broken(f"{event.message!r} has an image size") if _SIZE.search(event.message) else None
     if not _TIMES.search(event.message):
         return broken(f"{event.message!r} does not say how long the pull and all of it took")
     return KEPT if _SIZE.search(event.message) else broken(f"{event.message!r} has no image size")

@@ -299,7 +299,7 @@ def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
 def container_is_made_from_what_was_found(m: Moment) -> Findings:
     """CreateContainer names the image by the reference that the pull or the inspection just gave.
 
-    From 1.28 on the manifest's image goes with it.
+    From 1.28 on, not before, the manifest's image goes with it.
     """
     use, given = _use(m), asked(m).image
     if use is None or not (use.answers or use.pulled):
@@ -314,6 +314,8 @@ def container_is_made_from_what_was_found(m: Moment) -> Findings:
         named = given.user_specified_image
         if named != spec.image:
             return broken(f"the request for {use.name} names the image {named!r}, expected {spec.image}")
+    if m.kubernetes is not None and not USER_IMAGE.get(m.kubernetes) and given.user_specified_image:
+        return broken(f"the request for {use.name} names the image {given.user_specified_image!r} too")
     return KEPT
 
 

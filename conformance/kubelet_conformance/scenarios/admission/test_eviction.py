@@ -274,3 +274,31 @@ async def test_soft_threshold_may_be_met_for_a_while(node: Node) -> None:
         await node.wait(18)
         await web.until_phase("Running", within=1, contract="EVICT-01")
         await web.until_phase("Failed", within=25, contract="EVICT-01")
+
+
+@witness("EVICT-01")
+async def test_each_signal_has_its_usual_threshold(node: Node) -> None:
+    """A pod goes as soon as there is less of something than a kubelet usually leaves, and none before."""
+    thresholds = {
+        "memory_available": ("100Mi", "99Mi"),
+        "nodefs_available": ("10%", "9%"),
+        "nodefs_inodesFree": ("5%", "4%"),
+        "imagefs_available": ("15%", "14%"),
+        "imagefs_inodesFree": ("5%", "4%"),
+    }
+    webs = [await node.run(name=f"web{number}") for number in range(len(thresholds))]
+
+    async def until_gone(number: int, within: float) -> None:
+        await node.until(
+            lambda: sum(web.phase == "Failed" for web in webs) == number,
+            f"{number} pods have gone",
+            within=within,
+            contract="EVICT-01",
+        )
+
+    for number, (signal, (enough, less)) in enumerate(thresholds.items()):
+        with node.pressure(**{signal: enough}):
+            await node.wait(15)
+        await until_gone(number, within=1)
+        with node.pressure(**{signal: less}):
+            await until_gone(number + 1, within=30)

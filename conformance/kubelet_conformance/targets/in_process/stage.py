@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 from kubelet_bugs import Bug, find_bug
-from kubelet_conformance.contract.applicability import USUAL_VERSION
+from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_known_version, version_text
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
@@ -261,7 +261,7 @@ def parts_of(kubelet: str) -> Parts:
 def behaviour_of(kubernetes: str) -> Behaviour:
     """The behaviour of that version; raises `UnknownTargetError`."""
     try:
-        return Behaviour.of(kubernetes)
+        return Behaviour.of(version_text(parse_known_version(kubernetes)))
     except ValueError as error:
         raise UnknownTargetError(str(error)) from None
 
