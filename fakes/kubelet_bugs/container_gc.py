@@ -17,6 +17,7 @@ from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordR
 from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.worker import Worker
+from kubelet_reference.util.ports import Amount
 
 _OLD_NS = 100 * 10**9
 
@@ -123,8 +124,8 @@ class TakesAll(ImageGCManager):
 class MakesRoomAnyway(ImageGCManager):
     """Images are removed from a disk that has room."""
 
-    async def needed(self) -> int:
-        return 1
+    async def full_disk(self) -> Amount | None:
+        return Amount(0, 100)
 
 
 @bug("MUT-GC-02-EVICTED", breaks="GC-02")

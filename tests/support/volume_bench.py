@@ -11,6 +11,7 @@ from lightkube.models.core_v1 import ConfigMap, Pod, Secret
 
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.api import pods
+from kubelet_reference.config.defaults import with_defaults
 from kubelet_reference.kuberuntime.pod_files import PodFiles
 from kubelet_reference.server.host.clock import LoopClock
 from kubelet_reference.util.ports import Disk
@@ -39,7 +40,8 @@ def pod_with(*volumes: Json, mounts: list[Json] | None = None, uid: str = "u1", 
     """A pod whose container mounts all of these volumes; `mounts` says it otherwise."""
     shown = [{"name": volume["name"], "mountPath": f"/{volume['name']}"} for volume in volumes]
     container = {"name": "c1", "image": "img:1", "volumeMounts": shown if mounts is None else mounts}
-    return a_pod(uid=uid, spec={"volumes": list(volumes), "containers": [container]}, **metadata)
+    given = with_defaults({"spec": {"volumes": list(volumes)}})["spec"]["volumes"]
+    return a_pod(uid=uid, spec={"volumes": given, "containers": [container]}, **metadata)
 
 
 class VolumeBench:

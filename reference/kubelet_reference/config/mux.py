@@ -53,17 +53,17 @@ class Mux:
         self._events = events
         self._clock = clock
         self._classify = classify
-        self._known: dict[Source, dict[str, Pod]] = {source: {} for source in sources}
-        self._has_reported: dict[Source, bool] = dict.fromkeys(self._known, False)
-        self._seen: dict[Source, bool] = dict.fromkeys(self._known, False)
+        self._known: dict[Source, dict[str, Pod]] = {}
+        """What each source wants that has said so, by UID."""
+        self._seen: dict[Source, bool] = dict.fromkeys(sources, False)
 
     def set_pods(self, source: Source, wanted: Iterable[Pod]) -> None:
         """These are all the pods that the source wants now (CONFIG-02)."""
         kept = self._first_of_each_name(source, wanted)
         uids = {pods.uid(pod) for pod in kept}
-        gone = [uid for uid in self._known[source] if uid not in uids]
-        self._merge(source, kept, gone, is_first=not self._has_reported[source])
-        self._has_reported[source] = True
+        is_first = source not in self._known
+        gone = [uid for uid in self._known.setdefault(source, {}) if uid not in uids]
+        self._merge(source, kept, gone, is_first=is_first)
 
     def change_pods(self, source: Source, changed: Iterable[Pod], gone: Iterable[str] = ()) -> None:
         """The source wants what it wanted before, save that these pods changed and the UIDs in `gone` went.

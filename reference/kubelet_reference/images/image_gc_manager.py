@@ -39,10 +39,14 @@ class KnownImage:
     last_used: float
 
 
-def bytes_to_free(disk: Amount, high: int, low: int) -> int:
-    """How much has to go so that the disk is filled to `low` percent; 0 up to `high` percent."""
-    used = _PERCENT - disk.available * _PERCENT // disk.capacity
-    return disk.capacity * (_PERCENT - low) // _PERCENT - disk.available if used >= high else 0
+def is_full(disk: Amount, high: int) -> bool:
+    """Whether the disk is filled to `high` percent."""
+    return _PERCENT - disk.available * _PERCENT // disk.capacity >= high
+
+
+def bytes_to_free(disk: Amount, low: int) -> int:
+    """How much has to go so that the disk is filled to `low` percent."""
+    return disk.capacity * (_PERCENT - low) // _PERCENT - disk.available
 
 
 def removable(images: Iterable[KnownImage], now: float, minimum_age: float) -> list[KnownImage]:
@@ -75,7 +79,9 @@ class ImageGCManager:
         """Collect once."""
         try:
             now = await self.detect()
-            await self.free(await self.needed(), now)
+            disk = await self.full_disk()
+            if disk is not None:
+                await self.free(bytes_to_free(disk, self._settings.image_gc_low_threshold), now)
         except grpc.RpcError as error:
             _log.warning("image garbage collection failed: %s", wrapped_text(error))
 
@@ -83,13 +89,12 @@ class ImageGCManager:
         """Remove whatever may go, as the disk has run full; raises the runtime's error."""
         await self.free(math.inf, await self.detect())
 
-    async def needed(self) -> int:
-        """How many bytes have to go."""
+    async def full_disk(self) -> Amount | None:
+        """What is left of the disk, if so little that images have to go."""
         disk = (await self._stats.read()).get(DISK) if self._stats is not None else None
-        settings = self._settings
-        if disk is None or not disk.capacity:
-            return 0
-        return bytes_to_free(disk, settings.image_gc_high_threshold, settings.image_gc_low_threshold)
+        if disk is None or not disk.capacity or not is_full(disk, self._settings.image_gc_high_threshold):
+            return None
+        return disk
 
     async def detect(self) -> float:
         """Take down what is there, and what is in use; the time of that."""

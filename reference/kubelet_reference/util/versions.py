@@ -7,22 +7,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-ON_SINCE: Mapping[str, int | None] = {
-    "ContainerRestartRules": 35,
-    "ContainerStopSignals": None,
-    "DynamicResourceAllocation": 34,
-    "EventedPLEG": None,
-    "ImageVolume": 35,
-    "InPlacePodVerticalScaling": 33,
-    "KubeletCrashLoopBackOffMax": 35,
-    "KubeletEnsureSecretPulledImages": 35,
-    "PodObservedGenerationTracking": 34,
-    "PodReadyToStartContainersCondition": 29,
-    "PreventStaticPodAPIReferences": 34,
-    "ReduceDefaultCrashLoopBackOffDecay": None,
-    "RestartAllContainersOnContainerExits": 36,
-    "SidecarContainers": 29,
+_TURNED_ON: Mapping[int | None, tuple[str, ...]] = {
+    29: (
+        "PodReadyToStartContainersCondition",
+        "SidecarContainers",
+    ),
+    33: ("InPlacePodVerticalScaling",),
+    34: (
+        "DynamicResourceAllocation",
+        "PodObservedGenerationTracking",
+        "PreventStaticPodAPIReferences",
+    ),
+    35: (
+        "ContainerRestartRules",
+        "ImageVolume",
+        "KubeletCrashLoopBackOffMax",
+        "KubeletEnsureSecretPulledImages",
+    ),
+    36: ("RestartAllContainersOnContainerExits",),
+    None: (
+        "ContainerStopSignals",
+        "EventedPLEG",
+        "ReduceDefaultCrashLoopBackOffDecay",
+    ),
 }
+"""The feature gates that are on by default, by the minor version that first had them on; None has none on."""
+ON_SINCE: Mapping[str, int | None] = {gate: minor for minor, gates in _TURNED_ON.items() for gate in gates}
 """The minor version that first had a feature gate on by default; None where none has.
 
 KEP and release numbers are those of section 28 of the catalogue.

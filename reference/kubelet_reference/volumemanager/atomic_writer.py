@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
 from kubelet_reference.util.ports import Disk
+from kubelet_reference.volumemanager.paths import FOLDER_MODE
 from kubelet_reference.volumemanager.payload import Payload, checked_path
 
 _DATA = "..data"
-_FOLDER_MODE = 0o755
 
 
 def write_files(disk: Disk, volume: str, payload: Payload, now_ns: int) -> None:
@@ -58,10 +58,10 @@ def _written(disk: Disk, volume: str, files: Payload, name: str) -> str:
     """Write the files into a new folder that is not visible yet, and return its name."""
     folder = f"{volume}/{name}"
     try:
-        disk.make_folder(folder, _FOLDER_MODE)
+        disk.make_folder(folder, FOLDER_MODE)
         for path, file in files.items():
             for above in _folders_above(path):
-                disk.make_folder(f"{folder}/{above}", _FOLDER_MODE)
+                disk.make_folder(f"{folder}/{above}", FOLDER_MODE)
             disk.write(f"{folder}/{path}", file.content, file.mode)
     except OSError:
         disk.remove(folder)

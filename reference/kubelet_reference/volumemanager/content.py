@@ -20,13 +20,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.util.ports import NOT_FOUND, ApiError, ApiServer, ServiceAccountTokens
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.volumemanager.paths import SetUpError
-from kubelet_reference.volumemanager.payload import (
-    DEFAULT_MODE,
-    Payload,
-    ProjectedFile,
-    downward_files,
-    files_of_keys,
-)
+from kubelet_reference.volumemanager.payload import Payload, ProjectedFile, downward_files, files_of_keys
 
 _TOKENS = "serviceAccountToken: this kubelet makes no tokens; set automountServiceAccountToken to false"
 _MISSING = {
@@ -46,7 +40,10 @@ class NeededObject:
 
 
 def _shown(volume: Volume) -> tuple[Sequence[VolumeProjection], int | None]:
-    """What a volume shows, as the sources of a projected one, and the permissions of its files."""
+    """What a volume shows, as the sources of a projected one, and the permissions of its files.
+
+    The API has a default for these.
+    """
     if (projected := volume.projected) is not None:
         return projected.sources or (), projected.defaultMode
     if (config := volume.configMap) is not None:
@@ -80,14 +77,14 @@ class Contents:
         sources, mode = _shown(volume)
         for source in sources:
             try:
-                files.update(await self._source(pod, source, mode))
+                files.update(await self._source(pod, source, cast("int", mode)))
             except SetUpError as error:
                 problems.append(str(error))
         if problems:
             raise SetUpError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
         return files
 
-    async def _source(self, pod: Pod, source: VolumeProjection, mode: int | None) -> Payload:
+    async def _source(self, pod: Pod, source: VolumeProjection, mode: int) -> Payload:
         if source.serviceAccountToken is not None:
             return await self._token(pod, source.serviceAccountToken, mode)
         if source.downwardAPI is not None:
@@ -97,16 +94,16 @@ class Contents:
             raise SetUpError("a source of this projected volume is not supported by this kubelet")
         return await self._object(pod, needed, mode)
 
-    async def _token(self, pod: Pod, wanted: ServiceAccountTokenProjection, mode: int | None) -> Payload:
+    async def _token(self, pod: Pod, wanted: ServiceAccountTokenProjection, mode: int) -> Payload:
         if self._tokens is None:
             raise SetUpError(_TOKENS)
         try:
             text = await self._tokens.get(pod, wanted.audience or "", wanted.expirationSeconds)
         except ApiError as error:
             raise SetUpError(f"failed to fetch token: {error}") from error
-        return {wanted.path: ProjectedFile(text.encode(), DEFAULT_MODE if mode is None else mode)}
+        return {wanted.path: ProjectedFile(text.encode(), mode)}
 
-    async def _object(self, pod: Pod, needed: NeededObject, mode: int | None) -> Payload:
+    async def _object(self, pod: Pod, needed: NeededObject, mode: int) -> Payload:
         missing = None if needed.optional else _MISSING[needed.kind]
         return files_of_keys(await self._data(pods.namespace(pod), needed), needed.items, mode, missing)
 

@@ -29,6 +29,8 @@ class Plugin(StrEnum):
     PROJECTED = "projected"
 
 
+FOLDER_MODE = 0o755
+"""The permissions of folders that the kubelet makes for containers."""
 SHOWS_CONTENT = frozenset({Plugin.CONFIG_MAP, Plugin.SECRET, Plugin.DOWNWARD_API, Plugin.PROJECTED})
 """What shows objects or the pod itself: it is kept up to date, and no container may write to it."""
 ON_TMPFS = frozenset({Plugin.SECRET, Plugin.DOWNWARD_API, Plugin.PROJECTED})

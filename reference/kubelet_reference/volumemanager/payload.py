@@ -13,7 +13,6 @@ from kubelet_reference.api.go_text import quoted
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.volumemanager.paths import SetUpError
 
-DEFAULT_MODE = 0o644
 _PATH_MAX, _NAME_MAX = 4096, 255
 
 
@@ -32,14 +31,13 @@ Payload: TypeAlias = dict[str, ProjectedFile]
 def files_of_keys(
     data: Mapping[str, bytes],
     items: Iterable[KeyToPath] | None,
-    default_mode: int | None,
+    mode: int,
     missing: str | None,
 ) -> Payload:
     """Each key as a file, or the keys of `items` where these say; a key that is not there is `SetUpError`.
 
     `missing` is what to say of it, without the key; None forgives it.
     """
-    mode = DEFAULT_MODE if default_mode is None else default_mode
     if not items:
         return {key: ProjectedFile(content, mode) for key, content in data.items()}
     files: Payload = {}
@@ -52,13 +50,12 @@ def files_of_keys(
 
 
 def downward_files(
-    pod: Pod, items: Iterable[DownwardAPIVolumeFile] | None, default_mode: int | None, settings: Settings
+    pod: Pod, items: Iterable[DownwardAPIVolumeFile] | None, mode: int, settings: Settings
 ) -> Payload:
     """Each item as a file that describes the pod; raises `SetUpError` for what cannot be described.
 
     One that asks for nothing is an empty file.
     """
-    mode = DEFAULT_MODE if default_mode is None else default_mode
     files: Payload = {}
     for item in items or ():
         text = ""

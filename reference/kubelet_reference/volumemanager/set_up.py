@@ -14,7 +14,14 @@ from kubelet_reference.util.ports import Clock, Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.volumemanager.atomic_writer import write_files
 from kubelet_reference.volumemanager.content import Contents
-from kubelet_reference.volumemanager.paths import ON_TMPFS, Plugin, SetUpError, plugin_of, volume_path
+from kubelet_reference.volumemanager.paths import (
+    FOLDER_MODE,
+    ON_TMPFS,
+    Plugin,
+    SetUpError,
+    plugin_of,
+    volume_path,
+)
 
 _MODE = 0o777
 _MEMORY = "Memory"
@@ -76,7 +83,7 @@ class SetUp:
         return min([self._settings.memory_bytes, *filter(None, wishes)])
 
 
-_FOLDER_MODE, _FILE_MODE = 0o755, 0o644
+_FILE_MODE = 0o644
 
 
 def prepare_host_path(disk: Disk, source: HostPathVolumeSource) -> None:
@@ -91,7 +98,7 @@ def prepare_host_path(disk: Disk, source: HostPathVolumeSource) -> None:
         return
     kind = wanted.removesuffix("OrCreate")
     if disk.kind(path) is None and wanted == "DirectoryOrCreate":
-        disk.make_folder(path, _FOLDER_MODE)
+        disk.make_folder(path, FOLDER_MODE)
     elif disk.kind(path) is None and wanted == "FileOrCreate":
         disk.create(path, _FILE_MODE)
     if disk.kind(path) != kind:

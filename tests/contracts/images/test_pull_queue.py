@@ -61,6 +61,19 @@ def test_pulls_are_limited(s: TraceBuilder, between: float) -> None:
         s.wait(between)
 
 
+@pytest.mark.parametrize(("before", "verdict"), [(2, KEPT), (1, BROKEN)])
+def test_first_pulls_are_not_limited(before: int, verdict: Verdict) -> None:
+    """IMAGE-12: no pull is one too many before there were as many as may come at once."""
+    s = TraceBuilder(configuration={"registryBurst": 2})
+    web = s.pod()
+    for _ in range(before + 1):
+        s.record("event", uid=web.uid, type="Normal", reason="Pulling", message="", count=1)
+    text = 'Failed to pull image "img:1": pull QPS exceeded'
+    s.record("event", uid=web.uid, type="Warning", reason="Failed", message=text, count=1)
+
+    assert s.judge("IMAGE-12").verdict is verdict
+
+
 @detects("IMAGE-13")
 def test_pod_without_secrets_pulls_anonymously(s: TraceBuilder, *, right: bool) -> None:
     """IMAGE-13 breaks when a pod without secrets pulls with credentials."""

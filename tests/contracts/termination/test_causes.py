@@ -53,11 +53,18 @@ def test_stranger_to_the_spec_is_not_stopped(how: str, verdict: Verdict) -> None
     assert s.judge("TERM-13").verdict is verdict
 
 
+_SANDBOX = 'failed to "KillPodSandbox" for "u1": "rpc error: code = Internal desc = injected"'
+_CONTAINER = 'failed to "KillContainer" for "c1": "rpc error: code = Internal desc = injected"'
+
+
 @pytest.mark.parametrize(
     ("message", "verdict"),
     [
-        ('failed to "KillPodSandbox" for "u1": "rpc error: code = Internal desc = injected"', KEPT),
+        (_SANDBOX, KEPT),
         ("error killing pod", BROKEN),
+        (f"error killing pod: [{_SANDBOX}, {_CONTAINER}]", KEPT),
+        (f"error killing pod: {_SANDBOX}, {_CONTAINER}", BROKEN),
+        (f"error killing pod: [{_SANDBOX}]", BROKEN),
     ],
 )
 def test_failed_kill_is_reported_with_its_error(message: str, verdict: Verdict) -> None:

@@ -100,7 +100,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     (
         "hostNetwork: false",
         "restartPolicy: Sometimes",
-        'spec.restartPolicy: expected Always, OnFailure or Never, got "Sometimes"',
+        'spec.restartPolicy: expected one of Always, OnFailure, Never, got "Sometimes"',
     ),
     ("hostNetwork: false", "resourceClaims: [{name: x}]", "spec.resourceClaims: not allowed in a manifest"),
     (
@@ -123,7 +123,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     (
         "image: img:1\n",
         "image: img:1\n    imagePullPolicy: Sometimes\n",
-        'spec.containers[0].imagePullPolicy: expected Always, IfNotPresent or Never, got "Sometimes"',
+        'spec.containers[0].imagePullPolicy: expected one of Always, IfNotPresent, Never, got "Sometimes"',
     ),
     ("[run]", "run", 'spec.containers[0].command: expected a list, got "run"'),
     (

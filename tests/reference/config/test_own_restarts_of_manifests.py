@@ -61,7 +61,7 @@ def test_only_sidecars_have_a_policy_without_the_gate() -> None:
     [
         (
             {"action": "Stop", "exitCodes": CODES},
-            'action: expected Restart or RestartAllContainers, got "Stop"',
+            'action: expected one of Restart, RestartAllContainers, got "Stop"',
         ),
         ({"action": "Restart"}, "exitCodes: missing"),
         (
@@ -70,7 +70,7 @@ def test_only_sidecars_have_a_policy_without_the_gate() -> None:
         ),
         (
             {"action": "Restart", "exitCodes": CODES | {"operator": "Is"}},
-            'exitCodes.operator: expected In or NotIn, got "Is"',
+            'exitCodes.operator: expected one of In, NotIn, got "Is"',
         ),
         (
             {"action": "RestartAllContainers", "exitCodes": CODES},

@@ -145,7 +145,7 @@ async def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCapt
 
     field, message = (
         "spec.containers[0].imagePullPolicy",
-        'expected Always, IfNotPresent or Never, got "Sometimes"',
+        'expected one of Always, IfNotPresent, Never, got "Sometimes"',
     )
     assert {record.getMessage() for record in caplog.records} == {f"{FOLDER}/web.yaml: {field}: {message}"}
 

@@ -35,7 +35,7 @@ class Objects:
 
 def _made(**fields: Any) -> dict[str, str]:
     pod = a_pod(a_container("c1", **fields), metadata={"labels": {"app": "web"}})
-    environment = Environment(cast("ApiServer", Objects()), Settings())
+    environment = Environment(cast("ApiServer", Objects()), Settings(node_name="node"))
     return run(environment.make(pod, pods.containers(pod)[0], ("10.0.0.5", "fd00::5")))
 
 

@@ -37,12 +37,12 @@ def items(*found: dict[str, Any]) -> list[KeyToPath]:
 def reported(**item: Any) -> bytes:
     """What a file of the downward API says."""
     found = msgspec.convert([{"path": "f", **item}], list[DownwardAPIVolumeFile])
-    return downward_files(POD, found, None, Settings(cpu_millicores=2000))["f"].content
+    return downward_files(POD, found, 0o644, Settings(cpu_millicores=2000))["f"].content
 
 
 def test_every_key_is_a_file() -> None:
-    """Without items every key is a file with the default mode, 0644 if none is given, and 0 is one."""
-    assert files_of_keys(DATA, None, None, "x") == {
+    """Without items every key is a file with the mode of the volume, and 0 is one."""
+    assert files_of_keys(DATA, None, 0o644, "x") == {
         "a": ProjectedFile(b"1", 0o644),
         "b": ProjectedFile(b"2", 0o644),
     }
@@ -63,9 +63,9 @@ def test_missing_key() -> None:
     """A key that is not there is an error that names it, or is left out of an optional source."""
     chosen = items({"key": "a", "path": "a"}, {"key": "c", "path": "c"})
     with pytest.raises(SetUpError, match="no such key: c"):
-        files_of_keys(DATA, chosen, None, "no such key")
+        files_of_keys(DATA, chosen, 0o644, "no such key")
 
-    assert set(files_of_keys(DATA, chosen, None, None)) == {"a"}
+    assert set(files_of_keys(DATA, chosen, 0o644, None)) == {"a"}
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from kubelet_conformance.contracts.images.pull_policy import (
     pulled_image,
     reference,
 )
+from kubelet_conformance.contracts.images.pulls import TOO_OFTEN
 from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.contracts.sandbox.config import config_difference, differing, of_the_pod
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest, PullImageRequest
 from kubelet_conformance.trace.format.header import Header
-from kubelet_conformance.trace.format.records import Expect
+from kubelet_conformance.trace.format.records import Event, Expect
 from kubelet_conformance.trace.world.views import Latest
 
 _QPS, _BURST = 5.0, 10
@@ -76,6 +77,7 @@ def _ends(m: Moment) -> None:
 def _begins_anew(m: Moment) -> None:
     """What another kubelet has asked for does not count."""
     m.node.note(InFlight).calls.clear()
+    m.node.note(_Announced).count = 0
 
 
 class _Bucket(Note):
@@ -111,6 +113,28 @@ def pulls_are_limited(m: Moment) -> Findings:
     if left < -_TOLERANCE:
         return broken(f"more images are pulled than {burst:g} at once and then {rate:g} a second")
     return KEPT if left < 1 else None
+
+
+class _Announced(Note):
+    """How many pulls events have announced, in one run of the kubelet."""
+
+    count: int = 0
+
+
+@observer(on=event("Pulling"))
+def _announced(m: Moment) -> None:
+    """Count it."""
+    m.node.note(_Announced).count += 1
+
+
+@pulls_are_limited.clause("room", on=event("Failed"))
+def first_pulls_are_not_limited(m: Moment, event: Event) -> Findings:
+    """No pull is one too many before there were as many as may come at once."""
+    given = m.header.configuration
+    if given is None or TOO_OFTEN not in event.message or m.header.channels.events != "full":
+        return None
+    before, burst = m.node.note(_Announced).count - 1, float(given.get("registryBurst", _BURST))
+    return KEPT if before >= burst else broken(f"a pull is one too many after {before}, expected {burst:g}")
 
 
 @pulls_are_limited.clause("at-once", on=event("Pulling"))

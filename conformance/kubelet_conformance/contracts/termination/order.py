@@ -1,5 +1,6 @@
 """TERM: the order of a pod's termination, from the first stop to the final status."""
 
+import re
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, Predicate, Sandbox, Stop
@@ -342,11 +343,17 @@ def _stop_is_refused(m: Moment, pod: Pod) -> None:
     pod.note(_NotKilled).errors |= {text: m.t}
 
 
+_FAILED_KILL = re.compile(r'failed to "Kill(?:Container|PodSandbox)" for ')
+
+
 @failed_kill_is_reported.clause("text", on=event("FailedKillPod"))
 def event_has_the_error_of_the_runtime(m: Moment, pod: Pod, event: Event) -> Findings:
-    """The event says with which error the runtime has refused it."""
+    """The event says with which error the runtime has refused it; several are in brackets."""
     refused = pod.note(_NotKilled)
     errors, refused.errors = [text for text, t in refused.errors.items() if m.t - t <= REACTION], {}
+    several = len(_FAILED_KILL.findall(event.message)) > 1
+    if event.message.startswith("error killing pod: [") != several:
+        return broken(f"the event says {event.message!r}, which is {'several' if several else 'one'}")
     if not errors or "" in errors:
         return None  # Where a stop was not answered, the event has the client's own words for that.
     # Where secrets are digests, so are errors.

@@ -276,7 +276,7 @@ async def test_soft_threshold_may_be_met_for_a_while(node: Node) -> None:
         await web.until_phase("Failed", within=25, contract="EVICT-01")
 
 
-@witness("EVICT-01")
+@witness("EVICT-01", undisturbed="it counts pods, of which a fault may cost more, or none")
 async def test_each_signal_has_its_usual_threshold(node: Node) -> None:
     """A pod goes as soon as there is less of something than a kubelet usually leaves, and none before."""
     thresholds = {

@@ -182,6 +182,18 @@ async def test_pull_too_many_fails(node: Node) -> None:
             await each.until_running("c1")
 
 
+@witness("IMAGE-12", serialize_image_pulls=False)
+async def test_pulls_have_their_usual_limits(node: Node) -> None:
+    """Ten images are pulled at once, of more that come at the same time only ten, and then five a second."""
+    webs: list[PodHandle] = []
+    for seconds, count in ((0, 10), (5, 12), (1, 8)):
+        await node.wait(seconds)
+        names = [f"web{len(webs) + each}" for each in range(count)]
+        webs += [node.want(pod(container(image=f"registry/{name}:1"), name=name)) for name in names]
+    for web in webs:
+        await web.until_running("c1")
+
+
 def registry_secret(name: str, **users: str) -> Json:
     """A pull secret with a user for each registry, whose password is the user's name."""
     text = json.dumps(

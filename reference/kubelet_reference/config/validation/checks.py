@@ -24,8 +24,7 @@ class Check:
 
 def one_of(*choices: str) -> Check:
     """One of these words."""
-    *most, last = choices
-    return Check(f"{', '.join(most)} or {last}", frozenset(choices).__contains__)
+    return Check(f"one of {', '.join(choices)}", frozenset(choices).__contains__)
 
 
 def optional(check: Check) -> Check:

@@ -117,7 +117,7 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.ConfigMapEnvSource, "name"): optional(NAME_BEGIN),
     (v1.SecretEnvSource, "name"): optional(NAME_BEGIN),
     (v1.ObjectFieldSelector, "fieldPath"): NOT_EMPTY,
-    (v1.ObjectFieldSelector, "apiVersion"): optional(Check("v1", "v1".__eq__)),
+    (v1.ObjectFieldSelector, "apiVersion"): optional(one_of("v1")),
     (v1.ResourceFieldSelector, "resource"): _RESOURCE_FIELD,
     (v1.ConfigMapKeySelector, "name"): optional(DNS_SUBDOMAIN),
     (v1.ConfigMapKeySelector, "key"): KEY,
