@@ -287,12 +287,6 @@ def is_written_back(pod: Pod, status: PodStatus) -> bool:
     return pod.status_t <= pod.changed_t and status == pod.status
 
 
-def _was_refused(pod: Pod) -> bool:
-    """A kubelet that came back has refused it: to that it has failed, however its containers end."""
-    disruption = disruption_of(pod)
-    return disruption is not None and disruption.is_refusal
-
-
 def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     if pod.spec is None or status.reason or is_written_back(pod, status):
         return None
@@ -303,7 +297,7 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     if phase_of_another(pod):
         # The worker keeps to what it was sent, whatever was written back since.
         generated |= {phase_of_another(pod)}
-    if _is_past_its_deadline(m, pod, status) or _was_refused(pod):
+    if _is_past_its_deadline(m, pod, status) or disruption_of(pod) is not None:
         generated |= {"Failed"}
     if _begins_with_sidecars(m, pod):
         anew = msgspec.structs.replace(counts, app_was_up=False, pending_sidecar=1)

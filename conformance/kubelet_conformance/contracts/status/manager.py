@@ -183,6 +183,8 @@ def _may_have_flipped(m: Moment, condition: str, pod: Pod, before: PodStatus, no
     may have become ready just before. A busy kubelet may take up several results of a probe at once. What
     it is to set at the end of a pod it may write before it has read that end, and make the conditions anew.
     """
+    if kubelet_view(m).api_was_faulty(pod.status_t or 0.0):
+        return True
     if condition in _READY and before.terminal and any(s.state.running for s in before.lasting_containers):
         return True
     if condition in _READY and any(_was_probed_anew(m, pod, one) for one in now.lasting_containers):

@@ -322,8 +322,8 @@ def failed_kill_is_reported(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
     The stop of a sandbox that no longer ran may be that of garbage collection, which sends no event.
     """
-    error = m.reply.error
-    if error is None or error.code == "NOT_FOUND" or pod.termination is None:
+    error, end = m.reply.error, pod.termination
+    if error is None or error.code == "NOT_FOUND" or end is None or m.call.seq < end.seq:
         return None
     if sandbox.died_t is not None or len(sandbox.stops) > 1:
         return None
