@@ -126,18 +126,10 @@ class CountsFromItsOwnStart(Deadlines):
         super().__init__(stored, clock, recorder)
         self._received_at: dict[str, float] = {}
 
-    def watch(self, pod: Pod) -> None:
-        super().watch(pod)
-        self._received_at.setdefault(pods.uid(pod), self._clock.monotonic())
-
     def is_past(self, pod: Pod) -> bool:
         seconds = pods.spec(pod).activeDeadlineSeconds
-        received_at = self._received_at.get(pods.uid(pod))
-        return (
-            seconds is not None
-            and received_at is not None
-            and self._clock.monotonic() >= received_at + seconds
-        )
+        received_at = self._received_at.setdefault(pods.uid(pod), self._clock.monotonic())
+        return seconds is not None and self._clock.monotonic() >= received_at + seconds
 
 
 def _asking(old: Handler, *new: Handler) -> WrongParts:

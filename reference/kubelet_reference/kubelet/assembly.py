@@ -251,7 +251,6 @@ class Assembly:
             activity=self.activity,
             admission=admission,
             statuses=self.statuses,
-            deadlines=self.deadlines,
             preemption=self.preemption,
             recorder=self.recorder,
             behaviour=behaviour,

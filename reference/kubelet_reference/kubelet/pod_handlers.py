@@ -15,7 +15,6 @@ from kubelet_reference.api.events import Reason, Recorder
 from kubelet_reference.api.resources import qos_class
 from kubelet_reference.config.pod_manager import PodManager
 from kubelet_reference.eviction.preemption import Preemption
-from kubelet_reference.pod_workers.active_deadline import Deadlines
 from kubelet_reference.pod_workers.pod_state_queries import PodActivity
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.worker import Update, UpdateKind
@@ -40,7 +39,6 @@ class PodHandlers:
     activity: PodActivity
     admission: Admission
     statuses: StatusManager
-    deadlines: Deadlines
     preemption: Preemption
     recorder: Recorder
     behaviour: Behaviour
@@ -56,7 +54,7 @@ class PodHandlers:
         for pod in sorted(added, key=_created):
             # All pods but this one: what is already there was there before it.
             others = self.manager.pods()
-            self._take(pod)
+            self.manager.update(pod)
             if pods.is_mirror(pod):
                 self._dispatch_static(pod)
             elif self.needs_admission(pod) and (rejection := await self.rejection(pod, others)) is not None:
@@ -67,14 +65,13 @@ class PodHandlers:
     def update(self, changed: Iterable[Pod]) -> None:
         """Pods that changed, those whose deletion was asked for among them (LOOP-15, ADMIT-01)."""
         for pod in changed:
-            self._take(pod)
+            self.manager.update(pod)
             self._dispatch_any(pod)
 
     def remove(self, gone: Iterable[Pod]) -> None:
         """Pods that their source wants no more: they are killed (CONFIG-17)."""
         for pod in gone:
             self.manager.remove(pod)
-            self.deadlines.forget(pod)
             if pods.is_mirror(pod):
                 self._dispatch_static(pod)
             elif self.may_remove():
@@ -156,11 +153,6 @@ class PodHandlers:
         shown = conditions.condition(status.conditions, conditions.READY)
         expected = conditions.ready(pod, status)
         return shown is not None and (shown.status, shown.message) != (expected.status, expected.message)
-
-    def _take(self, pod: Pod) -> None:
-        self.manager.update(pod)
-        if not pods.is_mirror(pod):
-            self.deadlines.watch(pod)
 
     def _dispatch_any(self, pod: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
         if pods.is_mirror(pod):

@@ -212,7 +212,7 @@ class SyncLoop:
     def due(self) -> list[str]:
         """The pods to sync at this tick: their time has come, or their deadline is over (LOOP-11)."""
         due = self.queue.due()
-        return list(dict.fromkeys((*due, *self.deadlines.due())))
+        return list(dict.fromkeys((*due, *self.deadlines.due(self.handlers.manager.pods()))))
 
     async def run_housekeeping(self) -> None:
         """Clean up, unless a source was not seen yet: its pods would look removed (LOOP-08)."""

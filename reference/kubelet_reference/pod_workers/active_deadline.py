@@ -1,6 +1,6 @@
 """The deadline that a pod may set itself: activeDeadlineSeconds, counted from its start (DEADLINE-01)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lightkube.models.core_v1 import Pod, PodStatus
 
@@ -22,26 +22,16 @@ def is_past_deadline(pod: Pod, status: PodStatus | None, wall_ns: int) -> bool:
 
 
 class Deadlines:
-    """Watches the pods that have a deadline, and no others; `stored` gives the status set last."""
+    """Which pods have to end as their time is over; `stored` gives the status set last."""
 
     def __init__(self, stored: Callable[[str], PodStatus | None], clock: Clock, recorder: Recorder) -> None:
         self._stored = stored
         self._clock = clock
         self._recorder = recorder
-        self._watched: dict[str, Pod] = {}
 
-    def watch(self, pod: Pod) -> None:
-        """Take the pod's newest version."""
-        if pods.spec(pod).activeDeadlineSeconds is not None:
-            self._watched[pods.uid(pod)] = pod
-
-    def forget(self, pod: Pod) -> None:
-        """The pod is no longer desired."""
-        self._watched.pop(pods.uid(pod), None)
-
-    def due(self) -> list[str]:
+    def due(self, desired: Iterable[Pod]) -> list[str]:
         """The UIDs of the pods whose time is over."""
-        return [uid for uid, pod in self._watched.items() if self.is_past(pod)]
+        return [pods.uid(pod) for pod in desired if self.is_past(pod)]
 
     def is_past(self, pod: Pod) -> bool:
         """Whether the pod's time is over."""

@@ -160,18 +160,14 @@ class Now:
         self.events.append(event)
 
 
-def test_only_pods_with_a_deadline_are_watched() -> None:
-    """A pod is due when its time is over, until it is forgotten; the answer is the same each time."""
+def test_only_pods_with_a_deadline_are_due() -> None:
+    """A pod is due when its time is over; the answer is the same each time."""
     now = Now()
     deadlines = Deadlines(lambda _: since(-20), now, Recorder(now))
-    deadlines.watch(limited(None))
-    before = deadlines.due()
-    deadlines.watch(limited(10))
-    due = deadlines.due()
+    due = [deadlines.due([limited(seconds)]) for seconds in (None, 10, 600)]
     endings = [deadlines.ending(limited(10)) for _ in range(2)]
-    deadlines.forget(limited(10))
 
-    assert (before, due, deadlines.due()) == ([], ["u1"], [])
+    assert due == [[], ["u1"], []]
     assert [ending.reason for ending in endings if ending] == ["DeadlineExceeded"] * 2
     assert [event.reason for event in now.events] == ["DeadlineExceeded"] * 2
 

@@ -53,7 +53,6 @@ class Around:
             activity=PodActivity(me, me),
             admission=me,
             statuses=me,
-            deadlines=me,
             preemption=me,
             recorder=Recorder(self),
             behaviour=Behaviour.of(),
@@ -107,12 +106,6 @@ class Around:
             (other.metadata or ObjectMeta()).uid or "" for other in others if is_active(other)
         ]
         return self.refused.get(uid)
-
-    def watch(self, pod: Pod) -> None:
-        """Deadlines are another matter."""
-
-    def forget(self, pod: Pod) -> None:
-        """The same."""
 
     def monotonic(self) -> float:
         """No time goes by."""
