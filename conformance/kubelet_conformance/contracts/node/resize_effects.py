@@ -221,6 +221,8 @@ class _Watched(Note):
     """The resources a container was given last, and when the runtime had reported them."""
 
     wanted: Caps | None = None
+    is_unsure: bool = False
+    """A call failed that may have had an effect: what it has is not known."""
     met_t: float | None = None
     reads: deque[float] = field(default_factory=lambda: deque(maxlen=_READS_MAX + 1))
 
@@ -228,7 +230,7 @@ class _Watched(Note):
 @contract("PLEG-17", on=_UPDATED, needs=(CRI,), versions=since("1.32"), gate=GATE)
 def resized_container_is_watched(m: Moment, container: Container) -> Findings:
     """After a resize the pod is inspected at each relist until the runtime reports it, and not after that."""
-    if receives_events(m):
+    if receives_events(m) or container.note(_Watched).is_unsure:
         return None
     return _inspected_soon(container)
 
@@ -270,10 +272,15 @@ def _(_: Moment, container: Container) -> None:
     container.note(_Watched).wanted = None
 
 
+@observer(on=failed("UpdateContainerResources"), gate=GATE)
+def _(_: Moment, container: Container) -> None:
+    container.note(_Watched).is_unsure = True
+
+
 @observer(on=_UPDATED, gate=GATE)
 def _(_: Moment, container: Container) -> None:
     watched = container.note(_Watched)
-    watched.wanted, watched.met_t = has_now(container), None
+    watched.wanted, watched.met_t = None if watched.is_unsure else has_now(container), None
     watched.reads.clear()
 
 

@@ -118,13 +118,20 @@ def lesser_pods_go_first(m: Moment) -> Findings:
         return None
     pod, group = ended
     every = groups(m) or []
-    earlier = [one for one in m.world.pods.values() if one is not pod and one.note(_Then).ran]
-    earlier = [one for one in earlier if (its := _group_of(one, every)) and its.priority < group.priority]
+    others = [one for one in m.world.pods.values() if one is not pod and one.note(_Then).ran]
+    of_groups = [(one, its) for one in others if (its := _group_of(one, every)) is not None]
+    earlier = [(one, its) for one, its in of_groups if its.priority < group.priority]
     if since_then < group.begins - ROUNDING:
-        for one in earlier:
-            if one.termination is None and runs_containers(one):
+        for one, its in earlier:
+            if one.termination is None and runs_containers(one) and _has_time_left(m, one, its):
                 return broken(f"pod {one.name}, which has a lower priority than {pod.name}, still runs")
     return KEPT if earlier else None
+
+
+def _has_time_left(m: Moment, pod: Pod, group: Group) -> bool:
+    """Its group, which may have begun early, has not used up its time."""
+    stops = (stop.call.t for container in pod.every_container() for stop in container.stops)
+    return m.t - min(stops, default=m.t) < group.seconds - ROUNDING
 
 
 @pods_are_ended_in_groups.clause("grace", on=STOP)

@@ -272,7 +272,7 @@ class World:
                 )
             if pod is not None and making is None:
                 pod.born = False
-                pod.containers[container.name].sort(key=lambda c: (c.born, c.attempt))
+                pod.containers[container.name].sort(key=lambda c: (_is_of_the_trace(c), c.attempt))
         return container
 
     def image_known(self, name: str) -> ImageKnown:
@@ -385,6 +385,11 @@ def _running(pod: Pod | None, record: SandboxRecord) -> Call | None:
             if (asked.metadata, asked.annotations) == (record.metadata, record.annotations):
                 return call
     return None
+
+
+def _is_of_the_trace(container: Container) -> bool:
+    """It was made within the trace, whether its creation was answered or not."""
+    return container.born or (container.sandbox is not None and container.sandbox.born)
 
 
 def _making(pod: Pod | None, record: ContainerRecord) -> Call | None:
