@@ -106,9 +106,10 @@ class StatusManager:
 
     def set_sandbox_ready(self, pod: Pod) -> None:
         """Report that the pod has a sandbox, before a sync that may take long is over (COND-07)."""
-        if not self.behaviour.reports_ready_to_start_containers:
+        status = self.get(pods.uid(pod))
+        if status is None or not self.behaviour.reports_ready_to_start_containers:
             return
-        status, usable = self._before(pod), PodCondition(type=conditions.READY_TO_START, status="True")
+        usable = PodCondition(type=conditions.READY_TO_START, status="True")
         self._set(pod, replace(status, conditions=conditions.put(status.conditions or (), usable)))
 
     def remove_orphans(self, uids: Container[str]) -> None:
