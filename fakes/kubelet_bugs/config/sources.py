@@ -196,5 +196,5 @@ class SourceMayForget(Mux):
 
     def set_pods(self, source: Source, wanted: Iterable[Pod]) -> None:
         named = {pods.uid(pod): pod for pod in wanted}
-        missing = (known for uid, known in self._known[source].items() if uid not in named)
+        missing = (known for uid, known in self._known.get(source, {}).items() if uid not in named)
         super().set_pods(source, [*named.values(), *missing])
