@@ -226,7 +226,7 @@ async def test_removal_waits_for_every_source(node: Node) -> None:
     await web.until_stopped()
 
 
-@witness("CONFIG-18", "WORK-22")
+@witness("CONFIG-18", "WORK-22", undisturbed="another kubelet does not know that it was gone")
 async def test_pod_that_comes_back_while_it_ends(node: Node) -> None:
     """A static pod with a UID of its own that goes and comes back at once ends first and then runs anew."""
     manifest = pod(
