@@ -143,7 +143,7 @@ def _(m: Moment, pod: Pod, container: Container) -> Findings:
     if container.kind != "sidecar" or not to_watch(m):
         return None
     sandbox, spec = container.sandbox, container.spec
-    if sandbox is None or spec is None or not in_place(container):
+    if sandbox is None or spec is None or not in_place(container) or sees_stale_init_record(pod, sandbox):
         return None
     seen = InitSeen("running", pod.restart_policy, sidecar=True, started=spec.startup_probe is None)
     if INITS.decide(seen) != "go on":

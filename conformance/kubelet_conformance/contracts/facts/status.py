@@ -8,7 +8,7 @@ from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersion, is_on
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import failed, kubelet, late, listed_all, pod_set, status
-from kubelet_conformance.contracts.facts.timing import POLLED, REACTION
+from kubelet_conformance.contracts.facts.timing import POLLED, REACTION, RELIST
 from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
 from kubelet_conformance.contracts.tables.table import Row
 from kubelet_conformance.trace.format.header import epoch_seconds
@@ -439,6 +439,12 @@ def take_whole_list(m: Moment) -> None:
 def being_read(m: Moment) -> list[Call]:
     """The calls that read and wait for their answers."""
     return [one for one in m.world.calls_open.values() if one.rpc in _READING]
+
+
+def is_held_up(m: Moment) -> bool:
+    """A reading takes, or took till just now, so long that the kubelet goes by what it read before."""
+    just_now = m.t - m.node.note(Reads).held_up_t <= 2 * RELIST
+    return just_now or any(m.t - one.t > 2 * RELIST for one in being_read(m))
 
 
 @observer(on=READS)

@@ -156,7 +156,7 @@ def worker_is_notified_by_housekeeping(m: Moment) -> Iterator[Finding]:
     """
     lost = m.node.note(_Lost)
     removed, lost.pods = lost.pods, []
-    for pod in removed:
+    for pod in removed if m.node.kubelet_up else ():
         for container in pod.every_container():
             spec = container.spec
             if container.state != "running" or pod.wanted or container.stopping or pod.spec is None:

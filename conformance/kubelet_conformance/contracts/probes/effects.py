@@ -20,7 +20,13 @@ from kubelet_conformance.contracts.facts.kills import explained, is_killed_alrea
 from kubelet_conformance.contracts.facts.kubelet import is_of_another_version
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, is_first_of_this_life, is_on
 from kubelet_conformance.contracts.facts.static_pod import is_sent_for
-from kubelet_conformance.contracts.facts.status import AGAIN, is_late, shows_other_changes, shows_probes_only
+from kubelet_conformance.contracts.facts.status import (
+    AGAIN,
+    is_held_up,
+    is_late,
+    shows_other_changes,
+    shows_probes_only,
+)
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION
 from kubelet_conformance.contracts.runtime.expected import judges_waits
 from kubelet_conformance.trace.format.records import Event
@@ -183,7 +189,10 @@ def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
         ends = exited().where(about(container))
         comes_back = pod_set().where(is_sent_for(pod))
         for name, probe in probes.exec_probes(container).items():
-            late = probes.runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
+            # A worker that waits for a list has not begun with the end.
+            late = probes.runs_probe(container, probe).where(
+                lambda n: n.t - begun > REACTION and not is_held_up(n)
+            )
             if name == "readiness" and probes.runs_of(container, "readiness", m).total > 0:
                 yield answered(
                     by=probes.runs_probe(container, probe),

@@ -102,8 +102,9 @@ def left_work_is_not_undone(m: Moment, pod: Pod) -> Findings:
     error = m.reply.error
     if error is None or not m.reply.effect or pod.sandboxes:
         return None
-    if error.code == "INVALID_ARGUMENT":
-        return None  # It is refused for what is asked, and would have been then.
+    # It is refused for what is asked, and would have been then; or a fault comes on top of another.
+    if error.code == "INVALID_ARGUMENT" or (m.header.patient and has_injected_fault(m)):
+        return None
     left, late = pod.note(_Left), m.t - pod.note(_Left).first_t
     if error.code != "DEADLINE_EXCEEDED":
         held = left.times and refusal(m) is not None and late > LEFT_WORK

@@ -18,6 +18,7 @@ from kubelet_conformance.contracts.facts.sandbox import (
     stop_of_sandbox,
 )
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
+from kubelet_conformance.contracts.facts.status import is_held_up
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
 
 WITHHELD_SINCE = (1, 22)
@@ -246,7 +247,7 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
             return broken(f"podIP {old} is gone, and the pod still has a sandbox", pod.status_seq)
         return None
     memory.sandbox = newest
-    if status.pod_ip != old and status.pod_ip not in memory.reported:
+    if status.pod_ip != old and status.pod_ip not in memory.reported and not is_held_up(m):
         return broken(f"podIP is {status.pod_ip}, which no sandbox of the pod was read with")
     memory.reported = {status.pod_ip} | _addresses(standing(pod))
     return KEPT

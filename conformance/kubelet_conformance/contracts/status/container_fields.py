@@ -12,6 +12,7 @@ from kubelet_conformance.contracts.facts.status import (
     END_SHOWN,
     Entry,
     carries_on,
+    is_held_up,
     is_late,
     is_lost,
     is_reset,
@@ -185,7 +186,7 @@ def ids_are_of_containers_of_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
     if not pod.born:
         return
     ids = pod.note(_Made).ids
-    for entry in kubelets_entries(m):
+    for entry in kubelets_entries(m) if not is_held_up(m) else ():
         said = entry.status
         named = [said.container_id]
         for end in (said.state.terminated, said.last_state.terminated):

@@ -22,6 +22,7 @@ from kubelet_conformance.contracts.facts.status import (
     are_sampled,
     being_read,
     has_ended_for_good,
+    is_held_up,
 )
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
@@ -314,7 +315,7 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
     given, newest = pod.note(_Addresses).first_t, pod.sandbox
     if now.pod_ip != (now.pod_ips[0].ip if now.pod_ips else ""):
         return broken(f"podIP is {now.pod_ip!r}, podIPs begins otherwise")
-    if now.pod_ip and pod.born and now.pod_ip not in given:
+    if now.pod_ip and pod.born and now.pod_ip not in given and not is_held_up(m):
         return broken(f"podIP {now.pod_ip} is of no sandbox of the pod")
     if now.pod_ip or newest is None or not is_address(newest.ip) or newest.state != "ready":
         return None
