@@ -8,7 +8,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, exited, failed, happened, sandbox_died, status
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import restart_bound
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, hook_command
+from kubelet_conformance.contracts.facts.pod import LAST_END, TERMINATION_ASKED, at_its_end, hook_command
 from kubelet_conformance.contracts.facts.status import was_lost
 from kubelet_conformance.contracts.facts.timing import REACTION
 
@@ -34,7 +34,7 @@ def _is_started(name: str, within: float = REACTION) -> Finding:
     return answered(
         by=containers.start_of(name),
         within=within,
-        unless=containers.HELD_UP,
+        unless=containers.HELD_UP.either(LAST_END),
         text=f"ephemeral container {name} is created",
     )
 
