@@ -340,7 +340,8 @@ class _NotKilled(Note):
 def _stop_is_refused(m: Moment, pod: Pod) -> None:
     # The event quotes it: what is quoted in it has other quotation marks there.
     text = printed_error(m.reply).partition('"')[0]
-    pod.note(_NotKilled).errors |= {text: m.t}
+    if m.reply.error is not None and m.reply.error.code != "NOT_FOUND":
+        pod.note(_NotKilled).errors |= {text: m.t}
 
 
 _FAILED_KILL = re.compile(r'failed to "Kill(?:Container|PodSandbox)" for ')

@@ -399,7 +399,7 @@ async def test_late_result_hits_no_other(node: Node) -> None:
     await node.wait(20)
 
 
-@witness("PROBE-28", "RESTART-10")
+@witness("PROBE-28", "RESTART-10", undisturbed="a container whose stop comes late is killed otherwise")
 async def test_liveness_under_never_ends_the_pod(node: Node) -> None:
     """A container that is never restarted is stopped when its liveness fails, and stays so."""
     job = await node.run(
