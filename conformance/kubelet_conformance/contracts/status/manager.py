@@ -335,7 +335,7 @@ def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
 def _may_run_a_hook(m: Moment, pod: Pod) -> bool:
     """The sync may still be at a postStart hook: what runs is shown as waiting meanwhile."""
     shown = m.status.by_name if m.status is not None else {}
-    waiting = {name for name, one in shown.items() if one.state is not None and one.state.waiting is not None}
+    waiting = {name for name, one in shown.items() if one.state.waiting is not None}
     return any(
         one.state == "running" and one.name in waiting and pods.has_unseen_hook(one.spec)
         for one in pod.every_container()
