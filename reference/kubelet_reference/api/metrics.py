@@ -74,15 +74,10 @@ class Metrics:
     def _watch_state(self, state: ContainerState, listed: Callable[[], Sequence[ListedPod]]) -> None:
         self.running_containers.labels(state).set_function(lambda: containers_in(state, listed()))
 
-    def set_working_pods(
-        self, workers: Mapping[str, tuple[str, Iterable[Pod | None]]], wanted: Iterable[Pod]
-    ) -> None:
-        """The workers by UID, each with its state and its specs, the newest first; `wanted` is desired."""
+    def set_working_pods(self, workers: Mapping[str, tuple[str, Pod | None]], wanted: Iterable[Pod]) -> None:
+        """The workers by UID, each with its state and the spec that it has; `wanted` are the desired pods."""
         uids = {pods.uid(pod) for pod in wanted}
-        working = [
-            worker_labels(state, next(filter(None, specs), None), is_wanted=uid in uids)
-            for uid, (state, specs) in workers.items()
-        ]
+        working = [worker_labels(*worker, is_wanted=uid in uids) for uid, worker in workers.items()]
         if working == self._working:
             return
         self._working = working

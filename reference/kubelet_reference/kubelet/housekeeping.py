@@ -72,11 +72,7 @@ class Housekeeping:
             self.kill_unknown(running, known)
         self.remove_orphan_cgroups(wanted, running, known)
         self.metrics.set_working_pods(
-            {
-                uid: (each.state, [one.pod for one in (each.pending, each.active) if one is not None])
-                for uid, each in known.items()
-            },
-            wanted,
+            {uid: (worker.state, worker.known_spec) for uid, worker in known.items()}, wanted
         )
         self.forget_expired()
 

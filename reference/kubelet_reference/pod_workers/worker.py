@@ -149,3 +149,9 @@ class Worker:
     def has_ended(self) -> bool:
         """Whether nothing of the pod runs any more."""
         return self.state in {State.TERMINATED, State.FINISHED}
+
+    @property
+    def known_spec(self) -> Pod | None:
+        """The newest spec that the worker has received."""
+        specs = (update.pod for update in (self.pending, self.active) if update is not None)
+        return next(filter(None, specs), None)

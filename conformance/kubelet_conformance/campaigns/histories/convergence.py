@@ -106,13 +106,13 @@ class Convergence:
         """
 
         def found() -> dict[str, str]:
-            return {one.partition(" is ")[0]: one for one in self.found(starting=starting)}
+            return {whom(one): one for one in self.found(starting=starting)}
 
         left = found()
 
         def was_at_rest() -> bool:
             nonlocal left
-            left = {whom: one for whom, one in found().items() if whom in left}
+            left = {each: one for each, one in found().items() if each in left}
             return not left
 
         await self._node.reaches(was_at_rest, within)
@@ -146,6 +146,11 @@ class Convergence:
         for sandbox in runtime.every_sandbox:
             if sandbox.ready and sandbox.pod_uid not in there:
                 yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and that pod is not desired"
+
+
+def whom(complaint: str) -> str:
+    """Whom it is about, however it has not come to rest."""
+    return complaint.partition(" is ")[0]
 
 
 class _PodState:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kubelet_conformance.campaigns.histories.convergence import Convergence
+from kubelet_conformance.campaigns.histories.convergence import Convergence, whom
 from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.node import Node, PodHandle
 from kubelet_conformance.trace.format.recorder import Item
@@ -47,21 +47,16 @@ async def not_settled(
     desired, version = list(_desired(node)), parse_version(kubernetes)
     convergence = Convergence(node, desired, version, missed=is_missed, mirrors=mirrors)
     left: list[str] = []
-    excused_whom = {_whom(each) for each in excused}
+    excused_whom = {whom(each) for each in excused}
 
     def settled() -> bool:
         found = [*convergence.found(starting=True), *_twice(node, doubles=doubles)]
         unseen = set(_unseen(node)) if doubles else ()
-        left[:] = [each for each in found if _whom(each) not in excused_whom and each not in unseen]
+        left[:] = [each for each in found if whom(each) not in excused_whom and each not in unseen]
         return not left
 
     await node.reaches(settled, min(SETTLE_SECONDS, node.target.wait_seconds_max))
     return left
-
-
-def _whom(complaint: str) -> str:
-    """Whom it is about, however it has not settled."""
-    return complaint.partition(" is ")[0]
 
 
 def _desired(node: Node) -> Iterator[_Desired]:
