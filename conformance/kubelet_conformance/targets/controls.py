@@ -334,7 +334,7 @@ class KubeletControl(Protocol):
     """The kubelet's process."""
 
     async def start(self) -> None:
-        """Start it."""
+        """Start it, unless it runs: a fault may have had it killed and started meanwhile."""
         ...
 
     async def stop(self) -> None:

@@ -6,41 +6,36 @@ from typing import NoReturn
 from kubelet_reference.api import pods
 from kubelet_reference.config.mux import Mux
 from kubelet_reference.config.static_pods import Source
+from kubelet_reference.util.backoff_manager import BackoffManager
 from kubelet_reference.util.ports import ApiError, ApiServer, Clock, Random, WatchEvent
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _NODE_CHECK_SECONDS = 1.0
-_RETRY_SECONDS = 0.8
-_LONGEST_RETRY_SECONDS = 30.0
 
 
 class ApiSource:
     """Lists the node's pods, then watches them.
 
     An API server that fails changes nothing: the last snapshot stays in force (CONFIG-12). After a failure
-    everything is listed anew, 0.8 s later at first and at most every 30 s (twice that with jitter).
+    everything is listed anew.
     """
 
     def __init__(self, api: ApiServer, clock: Clock, random: Random, mux: Mux, node_name: str) -> None:
         self._api = api
         self._clock = clock
-        self._random = random
+        self._backoff = BackoffManager(clock, random)
         self._mux = mux
         self._node_name = node_name
 
     async def run(self) -> NoReturn:
         """Follow the API server until cancelled."""
         await self._node_is_answered_for()
-        retry_seconds = _RETRY_SECONDS
         while True:
             try:
-                version = await self._list()
-                retry_seconds = _RETRY_SECONDS
-                await self._watch(version)
+                await self._watch(await self._list())
             except ApiError as error:
                 _LOG.warning("pods of node %s: %s", self._node_name, error)
-            await self._clock.sleep(self._random.jitter(retry_seconds, 1.0))
-            retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
+            await self._backoff.wait()
 
     async def _node_is_answered_for(self) -> None:
         """Return once the API server has answered for the node, be it that there is none (CONFIG-11)."""
@@ -61,13 +56,22 @@ class ApiSource:
         return version
 
     async def _watch(self, version: str) -> None:
-        """Follow the changes after `version`; returns when a watch ends without having brought anything."""
+        """Follow the changes after `version`; returns when a watch ends without having brought anything.
+
+        One that breaks as the API server is out of reach goes on where it was: then nothing is missed.
+        """
         before = None
         while before != version:
             before = version
-            async for event in self._api.watch_pods(self._node_name, version):
-                version = pods.metadata(event.pod).resourceVersion or version
-                self._take(event)
+            try:
+                async for event in self._api.watch_pods(self._node_name, version):
+                    version = pods.metadata(event.pod).resourceVersion or version
+                    self._take(event)
+            except ApiError as error:
+                if not error.is_passing:
+                    raise
+                before = None
+                await self._backoff.wait()
 
     def _take(self, event: WatchEvent) -> None:
         if event.type == "DELETED":

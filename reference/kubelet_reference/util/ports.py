@@ -200,6 +200,7 @@ class ImageService(Protocol):
 
 
 NOT_FOUND = 404
+_UNREACHABLE, _TOO_MANY = 0, 429
 
 
 class ApiError(Exception):
@@ -214,6 +215,11 @@ class ApiError(Exception):
     def is_not_found(self) -> bool:
         """Whether what was asked for does not exist."""
         return self.code == NOT_FOUND
+
+    @property
+    def is_passing(self) -> bool:
+        """A watch that breaks for it goes on where it was: out of reach, or told to wait (reflector.go)."""
+        return self.code in {_UNREACHABLE, _TOO_MANY}
 
 
 @dataclass(frozen=True, slots=True)

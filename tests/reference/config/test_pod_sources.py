@@ -303,7 +303,28 @@ async def test_watch_tells_each_change() -> None:
     assert world.api.asked[-1] == "watch node-1 6"
 
 
-@pytest.mark.parametrize("code", [0, 410, 500])
+@pytest.mark.parametrize("code", [0, 429])
+@in_virtual_time
+async def test_watch_that_breaks_goes_on(code: int) -> None:
+    """A watch that breaks as the API server is out of reach goes on where it was, without a list."""
+    world = World()
+    world.api.nodes["node-1"] = a_node()
+
+    async with running(world.api_source().run()):
+        assert await world.after(0.1) == [("ADD", [])]
+        world.api.watch.put_nowait(WatchEvent("ADDED", a_pod(uid="1", resourceVersion="2")))
+        world.api.down = ApiError(code, "", "down")
+        world.api.watch.put_nowait(world.api.down)
+        assert await world.after(300) == [("ADD", ["web"])]
+        world.api.down = None
+        world.api.watch.put_nowait(WatchEvent("DELETED", a_pod(uid="1", resourceVersion="3")))
+        assert await world.after(60) == [("REMOVE", ["web"])]
+
+    assert world.api.asked.count("list node-1") == 1
+    assert 5 < world.api.asked.count("watch node-1 2") < 20
+
+
+@pytest.mark.parametrize("code", [410, 500])
 @in_virtual_time
 async def test_outage_changes_nothing(code: int) -> None:
     """While watch and list fail the pods stay; afterwards all is listed anew (CONFIG-12)."""
@@ -319,4 +340,4 @@ async def test_outage_changes_nothing(code: int) -> None:
         assert world.api.asked.count("list node-1") < 20
         del world.api.pods["default", "web"]
         world.api.down = None
-        assert await world.after(30) == [("REMOVE", ["web"])]
+        assert await world.after(60) == [("REMOVE", ["web"])]

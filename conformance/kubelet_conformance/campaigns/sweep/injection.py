@@ -64,12 +64,10 @@ class Injection:
             self._node.runtime.cut_events()
 
     async def _kill_kubelet(self) -> None:
-        if self._node.kubelet.running:
-            await self._node.kubelet.kill()
+        await self._node.kubelet.kill()
         self._heal()
         await self._node.wait(_DOWN_SECONDS)
-        if not self._node.kubelet.running:
-            await self._node.kubelet.start()
+        await self._node.kubelet.start()
 
     async def _restart_runtime(self) -> None:
         self._node.runtime.restart()

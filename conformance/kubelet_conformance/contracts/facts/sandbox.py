@@ -196,9 +196,14 @@ class StandingSeen(NamedTuple):
 
 
 def _has_other_network(s: StandingSeen) -> bool:
-    """The newest sandbox has another network namespace than the pod asks for."""
-    config, wanted = s.stand[-1].config, network_mode(s.pod)
-    return config is not None and config.linux.security_context.namespace_options.network != wanted
+    """The newest sandbox has another network namespace than the pod asks for.
+
+    What was asked for is not known of one whose call failed, or was before the trace: then what it has.
+    """
+    config, record = s.stand[-1].config, s.stand[-1].record
+    if config is not None:
+        return config.linux.security_context.namespace_options.network != network_mode(s.pod)
+    return record is not None and record.linux.namespaces.options.network != network_mode(s.pod)
 
 
 def _has_no_address(s: StandingSeen) -> bool:

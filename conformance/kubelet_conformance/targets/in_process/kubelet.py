@@ -71,9 +71,9 @@ class InProcessKubelet(KubeletControl):
         return self._task is not None and not self._task.done()
 
     async def start(self) -> None:
-        """Start a new one."""
+        """Start a new one, unless one runs."""
         if self.running:
-            raise RuntimeError("the kubelet runs already")
+            return
         self._kubelet = self._make()
         record_start(self._recorder, self._versions)
         _RECORDER.set(self._recorder)

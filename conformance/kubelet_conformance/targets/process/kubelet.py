@@ -82,7 +82,7 @@ class ProcessKubelet(KubeletControl):
         return 0 if self._child is None else self._child.pid
 
     async def start(self) -> None:
-        """Start it and wait until it is ready.
+        """Start it, unless it runs, and wait until it is ready.
 
         One that is started again may be kept from that by a fault: it is waited for as long, and goes on.
 
@@ -90,7 +90,7 @@ class ProcessKubelet(KubeletControl):
             TargetError: It cannot be started, ended, or was not ready in time; the text has its last lines.
         """
         if self.running:
-            raise RuntimeError("the kubelet runs already")
+            return
         if self._starts and "restart" not in self._target.capabilities:
             raise NotPossibleError("a kubelet that may be restarted")
         turn = self._starts % len(self._targets)

@@ -19,7 +19,7 @@ from kubelet_reference.server.api_client.kubeconfig import Access
 from kubelet_reference.util.ports import ApiError, Clock
 
 MERGE_PATCH = "application/strategic-merge-patch+json"
-CONFLICT, GONE, TOO_MANY, TIMEOUT = 409, 410, 429, 504
+CONFLICT, GONE, TIMEOUT = 409, 410, 504
 UNTRUSTED = "Untrusted"
 """The reason of an error: the server has a certificate of nobody whom the kubeconfig trusts."""
 _FAILED = 400

@@ -12,37 +12,18 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from kubelet_reference.server.api_client.client import GONE, TIMEOUT, TOO_MANY, ApiClient
+from kubelet_reference.server.api_client.client import GONE, TIMEOUT, ApiClient
 from kubelet_reference.server.api_client.json_fields import Json, part, parts, text
+from kubelet_reference.util.backoff_manager import BackoffManager
 from kubelet_reference.util.ports import ApiError, Clock, Random
 
 _LOG = logging.getLogger("kubelet_reference.reflector")
-_FIRST_DELAY_SECONDS, _DELAY_SECONDS_MAX, _CALM_SECONDS = 0.8, 30.0, 120.0
 _WATCH_SECONDS = 300.0
 _SLACK_SECONDS = 10.0
 """So much later than agreed a watch is ended from this side."""
 _SHORT_SECONDS = 1.0
 """A watch that ended sooner, and brought nothing, is a failure."""
 _PAGE = "500"
-_UNREACHABLE = 0
-
-
-class Backoff:
-    """Growing delays with jitter; they begin anew after two minutes without one."""
-
-    def __init__(self, clock: Clock, random: Random) -> None:
-        self._clock = clock
-        self._random = random
-        self._delay = _FIRST_DELAY_SECONDS
-        self._last = 0.0
-
-    async def wait(self) -> None:
-        """Wait for the next delay."""
-        if self._clock.monotonic() - self._last > _CALM_SECONDS:
-            self._delay = _FIRST_DELAY_SECONDS
-        self._last = self._clock.monotonic()
-        delay, self._delay = self._delay, min(2 * self._delay, _DELAY_SECONDS_MAX)
-        await self._clock.sleep(self._random.jitter(delay, 1.0))
 
 
 @dataclass(eq=False)
@@ -90,7 +71,7 @@ class Reflector:
 
         It ends when a watch was over at once and brought nothing.
         """
-        backoff = Backoff(self.clock, self.random)
+        backoff = BackoffManager(self.clock, self.random)
         while True:
             began, is_empty = self.clock.monotonic(), True
             try:
@@ -102,7 +83,7 @@ class Reflector:
                         if event.get("type") != "BOOKMARK":
                             yield event
             except ApiError as error:
-                if error.code not in {_UNREACHABLE, TOO_MANY}:
+                if not error.is_passing:
                     raise
                 _LOG.warning("watch of %s: %s", self.path, error)
                 await backoff.wait()
@@ -127,7 +108,7 @@ class Informer:
 
     def __init__(self, reflector: Reflector) -> None:
         self._reflector = reflector
-        self._backoff = Backoff(reflector.clock, reflector.random)
+        self._backoff = BackoffManager(reflector.clock, reflector.random)
         self._objects: dict[str, Json] = {}
         self._synced = asyncio.Event()
 
