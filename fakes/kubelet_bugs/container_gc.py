@@ -147,6 +147,16 @@ class FoldersOfTheRunning(Housekeeping):
         super().remove_orphan_folders(wanted, (), {})
 
 
+@bug("MUT-CLEANUP-03-B", breaks="CLEANUP-03")
+class FoldersOfTheGone(Housekeeping):
+    """The folders of pods that are gone stay for ever."""
+
+    def remove_orphan_folders(
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, Worker]
+    ) -> None:
+        """Remove nothing."""
+
+
 @bug("MUT-CLEANUP-04", breaks="CLEANUP-04")
 class FoldersOfTheEnded(Housekeeping):
     """The folder of a pod goes as soon as the pod has ended."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
@@ -115,6 +115,11 @@ def most_in_all(m: Moment) -> int:
     return -1 if found is None else int(found)
 
 
+def stays_unread(container: Container) -> Pattern:
+    """A removal of it is given up: its status cannot be read, and so not where its log is (GC-06)."""
+    return failed("ContainerStatus").where(about(container))
+
+
 def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
     """The removals in progress."""
     return {m.world.called.get(call.id) for call in pod.calls_open.values() if call.rpc == "RemoveContainer"}
@@ -135,7 +140,7 @@ def older_dead_record_is_removed(m: Moment, pod: Pod, container: Container) -> F
         answered(
             by=REMOVE.where(about(older)),
             within=REACTION,
-            unless=TERMINATION_ASKED,
+            unless=TERMINATION_ASKED.either(stays_unread(older)),
             text=f"attempt {older.attempt} of {container.name} is removed after attempt {container.attempt}",
         )
         for older in dead

@@ -78,10 +78,12 @@ def _folder_of(pod: Pod) -> str:
 @contract("GC-07", on=deleted(), needs=(CRI, PODS))
 def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     """The folder of a pod's logs is removed within a minute once the pod is gone."""
-    if pod.static or not m.node.kubelet_up:
-        return None
-    path = _folder_of(pod)
-    if not m.node.note(_Paths).there(path):
+    return _goes(m, pod, _folder_of(pod), "the folder of the logs")
+
+
+def _goes(m: Moment, pod: Pod, path: str, what: str) -> Findings:
+    """That the folder of a pod which is gone is removed."""
+    if pod.static or not m.node.kubelet_up or not m.node.note(_Paths).there(path):
         return None
     grace = pod.spec.grace_seconds if pod.spec is not None else 0
     return answered(
@@ -89,7 +91,7 @@ def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
         within=GC_PERIOD + GC_SLACK + grace + _forced_grace(m, pod),
         unless=FAULT,
         whole_node=True,
-        text=f"the folder of the logs of {pod.name} is removed",
+        text=f"{what} of {pod.name} is removed",
     )
 
 
@@ -133,6 +135,14 @@ def folder_of_a_running_pod_stays(m: Moment) -> Findings:
             text = f"the folder of {pod.name} is removed while {container.name} runs"
             return broken(text, container.started_seq)
     return KEPT
+
+
+@folder_of_a_running_pod_stays.clause("goes", on=deleted())
+def folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
+    """It is removed within a minute once the pod is gone."""
+    paths = m.node.note(_Paths)
+    own = next((path for path in paths.appeared if path.endswith(f"{_LOGS}{pod.uid}")), "")
+    return _goes(m, pod, own, "the folder")
 
 
 @contract("CLEANUP-04", on=REMOVED, needs=(CRI, PODS, STATUS))

@@ -18,7 +18,7 @@ from kubelet_conformance.contracts.facts.container import HELD_UP
 from kubelet_conformance.contracts.facts.kubelet import api_is_away, is_informed
 from kubelet_conformance.contracts.facts.probe import PROBES, probe_at
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
-from kubelet_conformance.contracts.garbage.containers import being_removed
+from kubelet_conformance.contracts.garbage.containers import being_removed, stays_unread
 from kubelet_conformance.trace.format.bodies import RunPodSandboxRequest
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -79,7 +79,7 @@ def older_dead_instances_go(m: Moment, pod: Pod, container: Container) -> Findin
     return answered(
         by=call("RemoveContainer").where(pods.about(oldest)),
         within=RELIST + REACTION,
-        unless=pods.TERMINATION_ASKED.either(sandbox_died(), call("StopPodSandbox")),
+        unless=pods.TERMINATION_ASKED.either(sandbox_died(), call("StopPodSandbox"), stays_unread(oldest)),
         not_before=newest,
         text=f"attempt {oldest.attempt} of {name} is removed",
     )

@@ -224,7 +224,7 @@ async def test_kill_of_a_forgotten_pod_is_tried_again(node: Node) -> None:
         await web.until_stopped()
 
 
-@witness("SANDBOX-18", "WORK-24", "RESTARTKUBELET-06", undisturbed="it starts the kubelet itself")
+@witness("SANDBOX-18", "WORK-24", "RESTARTKUBELET-06")
 async def test_orphan_is_stopped_with_its_sandbox(node: Node) -> None:
     """A pod that was force deleted while the kubelet was down is stopped whole."""
     web = await node.run()

@@ -182,7 +182,7 @@ async def test_finished_static_pod_keeps_its_mirror(node: Node) -> None:
     await node.wait(30)
 
 
-@witness("STATIC-20", "CONFIG-01", undisturbed="it starts the kubelet itself")
+@witness("STATIC-20", "CONFIG-01")
 async def test_api_pod_of_the_same_name_is_not_blocked(node: Node) -> None:
     """A pod at the API server with a static pod's full name runs beside it."""
     await node.wait(2)

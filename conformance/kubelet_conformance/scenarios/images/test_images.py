@@ -408,7 +408,11 @@ async def test_image_user_has_to_be_a_number(node: Node) -> None:
     await web.until_running("c2")
 
 
-@witness("IMAGE-21", kubernetes=(1, 35))
+@witness(
+    "IMAGE-21",
+    kubernetes=(1, 35),
+    undisturbed="an image whose pull failed after all is one that was there before",
+)
 async def test_credential_that_was_replaced_counts_no_more(node: Node) -> None:
     """Of a secret that has brought an image twice only what it held the last time is remembered."""
     image = "registry.local/app:1"

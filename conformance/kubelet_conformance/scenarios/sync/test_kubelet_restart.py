@@ -12,7 +12,7 @@ async def test_healthy_pod_is_left_alone(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-01", "RESTARTKUBELET-11", "PROBE-25", undisturbed="it starts the kubelet itself")
+@witness("RESTARTKUBELET-01", "RESTARTKUBELET-11", "PROBE-25")
 async def test_address_and_start_time_are_kept(node: Node) -> None:
     """The statuses after a kubelet's restart have the address and the start time of those before."""
     web = await node.run(container(readinessProbe=exec_probe("x 0 0", periodSeconds=3)))
@@ -50,7 +50,7 @@ async def test_exits_while_down_meet_the_restart_policy(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("PHASE-06", undisturbed="it starts the kubelet itself")
+@witness("PHASE-06")
 async def test_success_while_down_is_told(node: Node) -> None:
     """A pod whose last container ended well while the kubelet was down becomes Succeeded."""
     job = await node.run(restart="Never", name="job")
@@ -62,7 +62,7 @@ async def test_success_while_down_is_told(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-05", undisturbed="it starts the kubelet itself")
+@witness("RESTARTKUBELET-05")
 async def test_ended_pods_stay_ended(node: Node) -> None:
     """Pods that have succeeded or failed are not started again by a kubelet that comes back."""
     good = node.want(pod(container("c1", "exit 0 1"), name="good", restart="Never"))
@@ -73,7 +73,7 @@ async def test_ended_pods_stay_ended(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("PHASE-07", undisturbed="it starts the kubelet itself")
+@witness("PHASE-07", undisturbed="another kubelet starts nothing without the API server")
 async def test_end_that_was_never_told_is_found_again(node: Node) -> None:
     """An end that could not be written before the kubelet's death is read off the runtime's records."""
     job = await node.run(restart="Never", name="job")
@@ -204,7 +204,7 @@ async def test_silent_api_server_costs_no_pod(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("SYNC-16", undisturbed="it starts the kubelet itself")
+@witness("SYNC-16")
 async def test_start_errors_are_forgotten(node: Node) -> None:
     """Why a container could not be started is forgotten with the kubelet's restart: it is tried at once."""
     with node.fault("CreateContainer", code="UNKNOWN", message="no space left"):

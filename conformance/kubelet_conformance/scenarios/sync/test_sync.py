@@ -262,7 +262,7 @@ async def test_new_sandbox_has_a_new_address(node: Node) -> None:
     await web.until_running("c2", attempt=2)
 
 
-@witness("SYNC-16", undisturbed="it starts the kubelet itself")
+@witness("SYNC-16")
 async def test_reasons_are_forgotten_with_the_kubelet(node: Node) -> None:
     """A restarted kubelet does not know why a container could not be started before its time."""
     with node.fault("CreateContainer", code="UNKNOWN", message="no such device", container="c1"):
