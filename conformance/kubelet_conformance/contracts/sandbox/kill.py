@@ -26,12 +26,15 @@ WITHHELD_SINCE = (1, 22)
 
 
 def _to_be_stopped(m: Moment, container: Container) -> bool:
-    """The container runs, or was running when the kubelet last read its status."""
+    """The container runs, or was running when the kubelet last read its status.
+
+    One whose start failed may come to run only when the kill has begun, and what that is about is known.
+    """
     pod = container.pod
     if not container.born or pod is None or (pod.manifest is not None and container.kind == "unknown"):
         return False  # What the spec does not have cannot be stopped by itself (TERM-13).
     record = container.record
-    believed = record is not None and record.state == "CONTAINER_RUNNING"
+    believed = record is not None and record.state == "CONTAINER_RUNNING" and not container.start_failed
     return container.state == "running" or (believed and not may_be_unknown(pod, m.node))
 
 

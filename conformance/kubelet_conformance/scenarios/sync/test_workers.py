@@ -185,7 +185,7 @@ async def test_removed_manifest_leaves_the_grace(node: Node) -> None:
     await web.until_stopped()
 
 
-@witness("WORK-22")
+@witness("WORK-22", undisturbed="another kubelet does not know that it was gone")
 async def test_static_pod_comes_back_after_its_end(node: Node) -> None:
     """A static pod whose manifest comes back while it ends is run afresh when it has ended."""
     manifest = pod(
