@@ -8,7 +8,7 @@ from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.kills import explained
 from kubelet_conformance.contracts.facts.kubelet import api_is_away, is_of_another_version, sees_its_runtime
-from kubelet_conformance.contracts.facts.pod import API_DELETE, FAULT, MIRROR, is_mirror, of
+from kubelet_conformance.contracts.facts.pod import API_DELETE, FAULT, MIRROR, is_mirror, may_be_unknown, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, sandbox_asked
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
@@ -189,9 +189,7 @@ def mirror_outlives_its_containers(m: Moment, pod: Pod) -> Findings:
         return None
     if getattr(m.record, "uid", "") in pod.note(_ToGo).uids:
         return None  # Another client had it deleted.
-    if pod.note(_MissedRemovals).of or (
-        m.node.started_t is not None and pod.termination.t <= m.node.started_t
-    ):
+    if pod.note(_MissedRemovals).of or may_be_unknown(pod, m.node):
         return None
     running = [c for c in pod.every_container() if c.state == "running"]
     if running:

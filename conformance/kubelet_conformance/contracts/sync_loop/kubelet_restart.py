@@ -225,7 +225,10 @@ class _Ended(Note):
 @observer(on=kubelet("started"))
 def _which_have_ended(m: Moment) -> None:
     for pod in m.world.pods.values():
-        pod.note(_Ended).was_ended = bool(pod.finished)
+        sent = pod.manifest.status if pod.manifest is not None else None
+        # Another client may have written another phase since, and no kubelet corrected it yet.
+        is_undone = sent is not None and not sent.terminal and pod.changed_seq > pod.status_seq
+        pod.note(_Ended).was_ended = bool(pod.finished) and not is_undone
 
 
 @contract("RESTARTKUBELET-05", on=LIFE_ENDS, needs=(CRI, PODS, STATUS), clause="stays")

@@ -54,6 +54,10 @@ class _MissedUpdates:
         """Until when that is so of every pod: the stream is broken."""
         self.breaks, self.broken_t = 0, -math.inf
         """How often it broke since the kubelet started, and when last."""
+        self.url_is_doubtful = False
+        """The manifest URL last answered otherwise without a change of its pods: it may be wrong."""
+        self.url_is_unread = False
+        """Such is all that the present kubelet may have read of the URL."""
         self.withheld = set[str]()
         """The pods of which an event was ever lost or late, by UID."""
 
@@ -86,10 +90,22 @@ def watch_changes(moment: Moment) -> None:
         known.changes.update(dict.fromkeys(lost, known.gone_until + _ACTED))
 
 
+def url_answers(moment: Moment) -> None:
+    """The manifest URL answers otherwise; what pods that brings is recorded next."""
+    known = moment.node.note(_MissedUpdates)
+    known.url_is_unread = known.url_is_unread and known.url_is_doubtful
+    known.url_is_doubtful = True
+
+
 def change_is_missed(moment: Moment) -> None:
-    """A client changes a pod while the watch is late or gone, or the API server is unreachable."""
+    """A client changes a pod while its source cannot be read, or the watch is late."""
     known, record = moment.node.note(_MissedUpdates), moment.record
-    if not isinstance(record, PodChange) or record.source != "api":
+    if not isinstance(record, PodChange) or record.source == "file":
+        return
+    if record.source == "http":
+        known.url_is_doubtful = False
+        if known.url_is_unread and record.op == "remove" and moment.pod is not None:
+            known.missed.add(moment.pod.uid)
         return
     uid = moment.manifest.metadata.uid if moment.manifest is not None else record.uid
     # Everything is listed after that.
@@ -101,10 +117,11 @@ def change_is_missed(moment: Moment) -> None:
 
 
 def relisted(moment: Moment) -> None:
-    """A kubelet that starts lists everything at once."""
+    """A kubelet that starts lists everything at once, and knows nothing of what it cannot use."""
     _put_off(moment, _SYNC, min)
     known = moment.node.note(_MissedUpdates)
     known.breaks, known.stream_down_until = 0, min(known.stream_down_until, moment.t + _SYNC)
+    known.url_is_unread = known.url_is_doubtful
 
 
 def stream_breaks(moment: Moment) -> None:

@@ -430,6 +430,7 @@ _UPDATES: dict[str, tuple[Update, ...]] = {
     "pod:remove": (_pod_removed, missed_updates.change_is_missed),
     "status": (_status,),
     "deleted": (_deleted,),
+    "http": (missed_updates.url_answers,),
     "fault": (
         runtime_is_unreachable,
         shutdown_is_announced,
