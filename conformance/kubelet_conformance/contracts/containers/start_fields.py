@@ -12,9 +12,9 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, event, expects
 from kubelet_conformance.contracts.containers.start import noted_graces
 from kubelet_conformance.contracts.facts import container as containers
-from kubelet_conformance.contracts.facts.backoff import most_delay
+from kubelet_conformance.contracts.facts.backoff import RETRY_JITTER, after_the_delay, most_delay
 from kubelet_conformance.contracts.facts.pod import will_not_run_again
-from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.facts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.runtime.expected import as_expected
 from kubelet_conformance.trace.format.bodies import ContainerConfig
 from kubelet_conformance.trace.format.labels import Annotation, Label
@@ -64,15 +64,6 @@ def _lacking(config: ContainerConfig, pod: Pod, graces: tuple[str, ...]) -> str 
     return None
 
 
-_JITTER = 0.5
-"""A worker's waits are longer by this part at most (pod_workers.go)."""
-_LONGEST = 60.0
-"""A worker never waits longer on purpose, seconds."""
-_LATE = ByVersion({"<=1.34": (0.0, RETRY + RETRY_SLACK), ">=1.35": (_JITTER, REACTION)})
-"""How long after the end of its back-off a container is created again at the latest: a part of the back-off,
-which counts up to `_LONGEST` seconds, and seconds on top."""
-
-
 def _comes_again(pod: Pod, container: Container, ended: Exit | None) -> bool:
     """An app container that ended in this way is created again, at once or after a back-off."""
     if ended is None or ended.commanded or ended.code is None or not containers.in_place(container):
@@ -83,7 +74,7 @@ def _comes_again(pod: Pod, container: Container, ended: Exit | None) -> bool:
     return spec is not None and spec.restart_policy is None and pod.restart_policy != "Never"
 
 
-@contract("WORK-16", on=containers.OWN_END, needs=(CRI, PODS), versions=_LATE)
+@contract("WORK-16", on=containers.OWN_END, needs=(CRI, PODS), versions=RETRY_JITTER)
 def crash_loop_is_looked_at_again(m: Moment, pod: Pod, container: Container) -> Findings:
     """A pod whose container waits in its restart back-off is synced again every 10 to 15 s, so that the
     container is created 16 s after the back-off at the latest; from 1.35 on it is synced when that is over,
@@ -94,10 +85,9 @@ def crash_loop_is_looked_at_again(m: Moment, pod: Pod, container: Container) -> 
     delay = most_delay(m, container.name)
     if not delay or containers.waits_for_sidecars(container):
         return None
-    part, seconds = _LATE.at(m.kubernetes)
     return answered(
         by=containers.start_of(container.name),
-        within=delay + part * min(delay, _LONGEST) + seconds,
+        within=delay + after_the_delay(m, delay),
         unless=containers.HELD_UP.either(containers.SIDECAR_ENDS),
         text=f"{container.name} is created again after a back-off of {delay:g} s",
     )

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod
+from kubelet_conformance.contract.applicability import ByVersion
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import failed
 from kubelet_conformance.contracts.facts.container import REMAKING, asked, finished_t, is_hidden
@@ -29,6 +30,13 @@ CAP = 300.0
 """The longest delay (kubelet.go)."""
 EXPIRY = 600.0
 """A run that ends this long after the last attempt resets the series (backoff.go)."""
+
+_LONGEST_WAIT = 60.0
+"""A worker never waits longer on purpose, seconds (pod_workers.go completeWork)."""
+RETRY_JITTER = ByVersion({"<=1.34": (0.0, RETRY + RETRY_SLACK), ">=1.35": (0.5, REACTION)})
+"""How late a pod is synced after the end of a back-off: a part of that, which counts up to a worker's longest
+wait, and seconds on top.
+"""
 
 OTHER_CURVES = ("ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMax")
 """Feature gates under which the series has other delays."""
@@ -264,9 +272,16 @@ def delay_before(m: Moment, pod: Pod, name: str) -> float:
     return entry.least_delay(m.t) if entry else 0.0
 
 
+def after_the_delay(m: Moment, delay: float) -> float:
+    """How long after a back-off of `delay` seconds its pod is synced at the latest (WORK-16)."""
+    part, seconds = RETRY_JITTER.at(m.kubernetes)
+    return part * min(delay, _LONGEST_WAIT) + seconds
+
+
 def retry_bound(m: Moment, name: str) -> float:
     """How late the next instance may come where a retry makes it: at the one after its back-off."""
-    return most_delay(m, name) + RETRY + RETRY_SLACK
+    delay = most_delay(m, name)
+    return delay + max(after_the_delay(m, delay), RETRY + RETRY_SLACK)
 
 
 def restart_bound(m: Moment, name: str) -> float:

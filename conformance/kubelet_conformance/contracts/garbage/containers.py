@@ -49,7 +49,8 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
         return None
     if container.kind in {"init", "sidecar", "unknown"}:
         return None
-    records = [c for c in pod.containers.get(container.name, []) if c.state != "removed"]
+    every = pod.containers.get(container.name, [])
+    records = [c for c in every if c is container or c.state not in {"running", "removed"}]
     if len(records) < 2 or begins_anew(m, pod):  # noqa: PLR2004 - there is an order only among several
         return None
     if kubelet_view(m).disk_fails:
