@@ -56,16 +56,17 @@ _ANSWERED = done(*_STEPS, "StopContainer").either(
 @contract("WORK-01", on=call(*_STEPS))
 def steps_of_one_pod_follow_one_another(m: Moment, pod: Pod) -> Findings:
     """No step of a pod's sync begins while another step or a kill of the same pod is not answered."""
-    newest = pod.sandbox.id if pod.sandbox else ""
     for other in pod.calls_open.values():
-        if other.rpc in _STEPS or other.rpc == "StopContainer" or _stops(other, newest):
+        if other.rpc in _STEPS or other.rpc == "StopContainer" or _kills(pod, other):
             return broken(f"{m.call.rpc} begins while {other.rpc} is not answered", other.seq)
     return KEPT if pod.sandboxes else None
 
 
-def _stops(one: Call, sandbox_id: str) -> bool:
-    """Garbage collection may stop an older sandbox at any time."""
-    return one.rpc == "StopPodSandbox" and f'"{sandbox_id}"'.encode() in bytes(one.request.raw)
+def _kills(pod: Pod, one: Call) -> bool:
+    """It stops the newest sandbox. One that is stopped already garbage collection may stop at any time."""
+    stops = pod.sandbox.stops if pod.sandbox is not None else ()
+    is_stopped = any(stop.is_done and stop.call.seq < one.seq for stop in stops)
+    return not is_stopped and any(stop.call is one for stop in stops)
 
 
 @contract("WORK-03", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))

@@ -142,6 +142,8 @@ def restart_count_is_found_again(m: Moment, pod: Pod) -> Findings:
     every = pod.containers.get(config.metadata.name, ())
     # One that the former kubelet did not live to see made is known from a listing only: without its order.
     newest = max(every, key=lambda one: one.attempt, default=None)
+    if newest is not pod.newest(config.metadata.name):
+        return None  # An earlier one came to be later: that is the newest to the kubelet.
     if newest is None or not _again(m.node) or not newest.born or not _before(m.node, newest.created_t):
         return None
     if newest.state == "removed":

@@ -59,7 +59,7 @@ async def test_latest_goes_without_saying(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("IMAGE-06")
+@witness("IMAGE-06", undisturbed="it waits for what a fault lets pass unseen")
 async def test_failed_look_is_no_reason_to_pull(node: Node) -> None:
     """When the runtime cannot say whether it has an image, that is reported and the image not pulled."""
     with node.fault("ImageStatus", code="UNKNOWN", message="the image store is away", times=2):
