@@ -9,7 +9,7 @@ from msgspec import field
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, pod_unset
+from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
 from kubelet_conformance.contracts.facts.container import asked
@@ -170,8 +170,10 @@ def healthy_pod_is_looked_at_again(m: Moment) -> Iterator[Finding]:
         runs = any(c.state == "running" for c in pod.every_container())
         if not pod.static or not pod.wanted or not pod.born or pod.mirror_uid or pod.termination or not runs:
             continue
+        # A create that failed may have taken place: then a status can be written to it.
+        is_made = Pattern(frozenset({"api"})).where(_makes_mirror_of(pod))
         yield answered(
-            by=Pattern(frozenset({"api"})).where(_makes_mirror_of(pod)),
+            by=is_made.either(status().where(pods.of(pod))),
             within=RESYNC,
             unless=pods.FAULT.either(pod_unset(), pods.LAST_END.where(pods.of(pod))),
             whole_node=True,
