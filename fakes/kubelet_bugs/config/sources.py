@@ -62,9 +62,10 @@ class AsksAtOnce(ApiSource):
 class NoAnswerIsNoPods(ApiSource):
     """When the API server cannot be reached its pods are taken for gone."""
 
-    async def _list(self) -> str:
+    async def _watch(self, version: str) -> None:
         try:
-            return await super()._list()
+            async for event in self._api.watch_pods(self._node_name, version):
+                self._take(event)
         except ApiError:
             self._mux.set_pods(Source.API, ())
             raise
