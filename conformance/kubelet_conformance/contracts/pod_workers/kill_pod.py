@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, lost_its
 from kubelet_conformance.contracts.facts.static_pod import run_before_removal_was_noticed
 from kubelet_conformance.contracts.facts.status import terminal_phase_sent
 from kubelet_conformance.contracts.facts.timing import POLLED, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.garbage.containers import most_in_all
 from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, PodSpec
 from kubelet_conformance.trace.format.records import Call
@@ -70,8 +71,12 @@ class _End(Note):
 
 
 def _is_forgotten(m: Moment, pod: Pod, end: _End) -> bool:
-    """A kubelet without an API server has started since, and found no record of the pod's app containers."""
-    if m.header.channels.api != "served" or m.node.started_t is None or m.node.started_t < end.t:
+    """No record of the pod's app containers is left, and the kubelet may not know of their end otherwise.
+
+    It has started since without an API server, or an operator allows only so many dead containers in all.
+    """
+    is_new = m.node.started_t is not None and m.node.started_t >= end.t and m.header.channels.api == "served"
+    if not is_new and most_in_all(m) < 0:
         return False
     return all(container.state == "removed" for container in pod.of_kind("app"))
 

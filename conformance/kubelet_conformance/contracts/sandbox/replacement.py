@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.facts.container import (
     stop_to_remake,
     was_tried,
 )
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, of, to_run
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, at_its_end, of, to_run
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.pod_workers.kill_pod import (
     REVIVES_A_SIDECAR,
@@ -222,6 +222,7 @@ def sandbox_of_a_finished_pod_is_stopped(
         unless=sandboxes.BLIND.either(
             _collected(pod),
             stop_to_remake(container),
+            call("RemoveContainer").where(about(container)),  # Nothing tells of its end any more.
             REVIVES_A_SIDECAR.where(of(pod)),
         ),
         text=f"the sandbox of {pod.name} is stopped, which has nothing left to run,",

@@ -34,7 +34,7 @@ async def test_long_run_begins_the_series_anew(node: Node) -> None:
     await web.until_running("c1", attempt=3, within=1200)
 
 
-@witness("BACKOFF-03")
+@witness("BACKOFF-03", undisturbed="a fault costs it an instance and the back-off of that")
 async def test_shorter_run_goes_on_in_the_series(node: Node) -> None:
     """A run of less than ten minutes leaves the back-off as it was."""
     web = node.want(pod(container("c1", "seq 1@1 1@1 1@500 run")))
