@@ -11,6 +11,7 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END
 from kubelet_conformance.contracts.facts.timing import GC_PERIOD, REACTION
+from kubelet_conformance.contracts.garbage.containers import being_removed
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.world.disruption import Disruption, disruption_of, shutdown_of
 
@@ -88,8 +89,11 @@ def evicted_pods_records_go(m: Moment) -> Iterator[Finding]:
     status has reported how they ended.
     """
     pod = _was_evicted(m)
-    for container in pod.every_container() if pod is not None else ():
-        if container.state == "exited" and container.born:
+    if pod is None:
+        return
+    going = being_removed(m, pod)  # Asked to go before: no second call is owed.
+    for container in pod.every_container():
+        if container.state == "exited" and container.born and container not in going:
             yield answered(
                 by=call("RemoveContainer").either(happened("removed")).where(pods.about(container)),
                 within=GC_PERIOD + REACTION,

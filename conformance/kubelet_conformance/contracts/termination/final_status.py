@@ -42,6 +42,9 @@ def _is_refused_anew(m: Moment, pod: Pod) -> bool:
 
 FIRST_TERMINAL = status().where(_ends_here)
 
+_WATCHES_AGAIN = 2.0
+"""How long after a connection broke a watch is opened again: 0.8 s, with jitter (reflector.go)."""
+
 
 @contract("TERM-15", on=FIRST_TERMINAL, needs=(CRI, STORED_STATUS))
 def terminal_phase_waits_for_the_containers(_: Moment, pod: Pod) -> Findings:
@@ -185,7 +188,9 @@ def _is_reported_late(m: Moment, pod: Pod) -> bool:
     if not pod.static or pod.wanted:
         return False
     view = kubelet_view(m)
-    # It writes to an API server that is back before it watches it again.
+    # It writes to an API server that is back, or over a new connection, before it watches again.
+    if view.api_was_faulty(m.t - _WATCHES_AGAIN):
+        return True
     is_back = -math.inf < view.api_back_t <= (pod.status_t or 0.0)
     return is_watch_late(m.node, m.t) or (is_back and m.t <= informed_by(m, view.api_back_t) < math.inf)
 

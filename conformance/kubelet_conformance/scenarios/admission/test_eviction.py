@@ -20,7 +20,7 @@ async def test_greediest_pod_goes_and_the_others_stay(node: Node) -> None:
     """A node that is short of memory ends the pod that uses most beyond what it asked for, and no other."""
     big = await node.run(container(command="seq 1@2 run stopdelay=1"), name="big")
     small = await node.run(asking("1Gi"), name="small")
-    await big.until(lambda: big.container().attempt == 1, "another attempt")
+    await big.until(lambda: big.container().attempt > 0, "another attempt")
     big.use(memory="500Mi")
     small.use(memory="900Mi")
     with node.pressure(memory_available="50Mi"):

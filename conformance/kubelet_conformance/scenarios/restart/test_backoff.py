@@ -27,7 +27,7 @@ async def test_success_is_held_up_too(node: Node) -> None:
     await web.until_started("c1", attempt=3)
 
 
-@witness("BACKOFF-03")
+@witness("BACKOFF-03", undisturbed="a fault costs it an instance and the back-off of that")
 async def test_long_run_begins_the_series_anew(node: Node) -> None:
     """A container that ran for more than ten minutes is run again at once."""
     web = node.want(pod(container("c1", "seq 1@1 1@1 1@605 run")))

@@ -43,7 +43,7 @@ async def test_failures_are_warnings(node: Node) -> None:
     await web.until_held_back("c3")
 
 
-@witness("EVENTS-03", "START-03")
+@witness("EVENTS-03", "START-03", undisturbed="it waits for what a fault lets pass unseen")
 async def test_ids_are_not_told(node: Node) -> None:
     """A runtime's error that names the container's id is reported with the container's name instead."""
     with node.slow("StartContainer", 1, times=1):
