@@ -43,7 +43,7 @@ async def test_failed_start_does_not_stop_the_others(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("SYNC-05", "INIT-01")
+@witness("SYNC-05", "INIT-01", undisturbed="it waits for what a fault lets pass unseen")
 async def test_init_that_cannot_be_made_holds_the_rest(node: Node) -> None:
     """While an init container cannot be made nothing after it is, and it is tried again."""
     with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=2, container="i1"):
@@ -52,7 +52,7 @@ async def test_init_that_cannot_be_made_holds_the_rest(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("SYNC-06", "SYNC-24")
+@witness("SYNC-06", "SYNC-24", undisturbed="another kubelet begins its tries anew")
 async def test_container_that_cannot_be_killed_is_not_doubled(node: Node) -> None:
     """A container whose kill failed is killed again before another instance is made."""
     node.runtime.set_file("alive", there=True)
