@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.facts.status import AGAIN, UNREADY_AS, is_los
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodSpec, PodStatus
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
-from kubelet_conformance.trace.world.missed_updates import is_watch_late
+from kubelet_conformance.trace.world.missed_updates import FOLLOWED_AGAIN, is_watch_late
 from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 
 
@@ -41,9 +41,6 @@ def _is_refused_anew(m: Moment, pod: Pod) -> bool:
 
 
 FIRST_TERMINAL = status().where(_ends_here)
-
-_WATCHES_AGAIN = 2.0
-"""How long after a connection broke a watch is opened again: 0.8 s, with jitter (reflector.go)."""
 
 
 @contract("TERM-15", on=FIRST_TERMINAL, needs=(CRI, STORED_STATUS))
@@ -189,7 +186,7 @@ def _is_reported_late(m: Moment, pod: Pod) -> bool:
         return False
     view = kubelet_view(m)
     # It writes to an API server that is back, or over a new connection, before it watches again.
-    if view.api_was_faulty(m.t - _WATCHES_AGAIN):
+    if view.api_was_faulty(m.t - FOLLOWED_AGAIN):
         return True
     is_back = -math.inf < view.api_back_t <= (pod.status_t or 0.0)
     return is_watch_late(m.node, m.t) or (is_back and m.t <= informed_by(m, view.api_back_t) < math.inf)

@@ -31,8 +31,8 @@ _SYNC = 30.0
 _WATCH_LATE, _WATCH_GONE = "the watch is late", "the watch is gone"
 _LONGEST_RETRY = 60.0
 """An API server that was unreachable is asked again after this time at most (reflector.go)."""
-_LISTED_AGAIN = 2.0
-"""How long after a watch ended with 410 everything is listed: 0.8 s, with jitter (reflector.go)."""
+FOLLOWED_AGAIN = 2.0
+"""How soon a broken watch is followed again, by a list after 410: 0.8 s, with jitter (reflector.go)."""
 _ACTED = 5.0
 """After news from the API server a worker may continue with the earlier state for this long."""
 
@@ -84,7 +84,7 @@ def watch_changes(moment: Moment) -> None:
         if not known.watch_late:
             known.changes = {uid: min(t, moment.t + _ACTED) for uid, t in known.changes.items()}
     elif record.what == _WATCH_GONE:
-        known.gone_until = moment.t + _LISTED_AGAIN
+        known.gone_until = moment.t + FOLLOWED_AGAIN
         lost = [uid for uid, t in known.changes.items() if t >= moment.t]
         known.missed.update(lost)
         known.changes.update(dict.fromkeys(lost, known.gone_until + _ACTED))
