@@ -40,7 +40,7 @@ async def test_hook_of_an_unknown_record_finds_its_port(node: Node) -> None:
     await node.until(lambda: not web.containers(), "its record is removed", within=150, contract="GC-02")
 
 
-@witness("GC-02", kubernetes=(1, 27), undisturbed="it waits for what a fault lets pass unseen")
+@witness("GC-02", kubernetes=(1, 27))
 async def test_records_go_before_the_object(node: Node) -> None:
     """A deleted pod whose object others still hold leaves no records."""
     manifest = pod(name="held")
@@ -220,7 +220,7 @@ async def test_unknown_record_of_a_gone_pod_goes(node: Node) -> None:
     await node.until(lambda: not web.containers(), "its record is removed", within=150, contract="GC-02")
 
 
-@witness("GC-04", undisturbed="it waits for what a fault lets pass unseen")
+@witness("GC-04")
 async def test_unknown_record_that_cannot_be_stopped_stays(node: Node) -> None:
     """A gone pod's container in an unknown state stays as long as it cannot be stopped."""
     web = await node.run()

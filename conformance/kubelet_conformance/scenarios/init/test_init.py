@@ -20,7 +20,7 @@ async def test_long_init_is_waited_for(node: Node) -> None:
     await web.until_running("c1", "c2")
 
 
-@witness("INIT-04", undisturbed="it waits for what a fault lets pass unseen")
+@witness("INIT-04")
 async def test_vanished_record_of_a_completed_init(node: Node) -> None:
     """An init container is not run again because its record went, when a later one has one."""
     inits = (container("i1", "exit 0 1"), container("i2", "exit 0 1"), container("i3", "exit 0 10"))
@@ -122,7 +122,7 @@ async def test_init_beside_a_sidecar_fails_or_is_lost(node: Node) -> None:
         await pod_that_ends.until_phase("Failed")
 
 
-@witness("INIT-12", "INIT-10", "SANDBOX-05", undisturbed="it waits for what a fault lets pass unseen")
+@witness("INIT-12", "INIT-10", "SANDBOX-05")
 async def test_sandbox_dies_during_init(node: Node) -> None:
     """When the sandbox dies between two init containers, the first one runs again too."""
     inits = (container("i1", "exit 0 2"), container("i2", "exit 0 8"))

@@ -19,7 +19,7 @@ async def test_on_failure_ends_with_the_first_success(node: Node) -> None:
     await job.until_phase("Succeeded")
 
 
-@witness("RESTART-05", "RESTART-18", "TERM-21", undisturbed="it waits for what a fault lets pass unseen")
+@witness("RESTART-05", "RESTART-18", "TERM-21")
 async def test_never_leaves_what_failed(node: Node) -> None:
     """Under Never no container is run again, and the pod is killed when the last one has ended."""
     job = await node.run(container("c1", "exit 3 5"), container("c2", "exit 0 20"), restart="Never")
@@ -115,7 +115,7 @@ async def test_second_probe_kill_waits_for_its_back_off(node: Node) -> None:
     await web.until_started("c1", attempt=4)
 
 
-@witness("RESTART-10", undisturbed="its pod has a deadline, which a fault may use up")
+@witness("RESTART-10")
 async def test_probe_kill_under_never_is_the_end(node: Node) -> None:
     """Under Never a container killed for its probe is not run again."""
     job = await node.run(

@@ -51,7 +51,7 @@ async def test_stop_of_what_is_gone(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("CRI-16", "CRI-17", "CRI-19", undisturbed="it waits for what a fault lets pass unseen")
+@witness("CRI-16", "CRI-17", "CRI-19")
 async def test_the_dead_are_kept_with_their_ends(node: Node) -> None:
     """A dead container stays on record until it is removed, with its exit code, its end and the reason."""
     job = await node.run(container("c1"), container("c2"), container("c3", "exit 3 2"), restart="Never")

@@ -326,7 +326,7 @@ _TOKENS: Mapping[str, tuple[Json, int]] = {
 }
 
 
-@witness("START-15", undisturbed="it waits for what a fault lets pass unseen")
+@witness("START-15")
 async def test_token_says_for_whom_it_is(node: Node) -> None:
     """A token in a volume is bound to the pod, of its account, and for the audience that it names."""
     sources = [{"serviceAccountToken": wanted} for wanted, _ in _TOKENS.values()]

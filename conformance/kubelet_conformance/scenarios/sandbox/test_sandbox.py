@@ -369,7 +369,7 @@ async def test_failed_stop_of_a_container_keeps_nothing_up(node: Node) -> None:
         await web.until_gone()
 
 
-@witness("EVENTS-01", "SANDBOX-09", undisturbed="a sandbox that a fault leaves is replaced later")
+@witness("EVENTS-01", "SANDBOX-09")
 async def test_replacement_has_an_event(node: Node) -> None:
     """That a sandbox is replaced is reported by an event."""
     web = await node.run()

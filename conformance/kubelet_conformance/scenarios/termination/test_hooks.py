@@ -167,7 +167,7 @@ async def test_http_hook_with_a_port_that_is_not_there_fails(node: Node) -> None
     await web.until_started("c1", attempt=1)
 
 
-@witness("HOOK-09", undisturbed="it waits for what a fault lets pass unseen")
+@witness("HOOK-09")
 async def test_https_hook_falls_back(node: Node) -> None:
     """An HTTPS hook of a server that knows no TLS is sent again without, and without its credentials."""
     node.runtime.answer_http("/begun", 200, plain=True)
@@ -198,7 +198,7 @@ async def test_sleep_hook_takes_its_time_from_the_grace(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("RESTART-04", undisturbed="it waits for what a fault lets pass unseen")
+@witness("RESTART-04")
 async def test_lost_container_has_its_hook_before_it_is_made_again(node: Node) -> None:
     """A container that the runtime lost track of is stopped as any other one, its preStop hook first."""
     web = await node.run(container("c1", lifecycle={"preStop": exec_hook("x 0 1")}))
