@@ -186,7 +186,7 @@ def _is_reported_late(m: Moment, pod: Pod) -> bool:
         return False
     view = kubelet_view(m)
     # It writes to an API server that is back, or over a new connection, before it watches again.
-    if view.api_was_faulty(m.t - FOLLOWED_AGAIN):
+    if view.api_away_t is None and view.api_was_faulty(m.t - FOLLOWED_AGAIN):
         return True
     is_back = -math.inf < view.api_back_t <= (pod.status_t or 0.0)
     return is_watch_late(m.node, m.t) or (is_back and m.t <= informed_by(m, view.api_back_t) < math.inf)
