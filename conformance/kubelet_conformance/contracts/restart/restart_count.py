@@ -40,7 +40,9 @@ def next_number(m: Moment) -> Findings:
     # made late, it may be the newest.
     if any(asked(m).metadata.attempt == one.attempt + 1 for one in present if one.created_t is None):
         return None
-    newest = present[-1]
+    newest = max(present, key=lambda one: one.attempt)
+    if asked(m).metadata.attempt == present[-1].attempt + 1:
+        newest = present[-1]  # An earlier number that came to be later.
     return _attempt_is(m, newest.attempt + 1, f"the newest instance is {newest.attempt}", newest)
 
 
