@@ -16,8 +16,8 @@ _NODE_CHECK_SECONDS = 1.0
 class ApiSource:
     """Lists the node's pods, then watches them.
 
-    An API server that fails changes nothing: the last snapshot stays in force (CONFIG-12). After a failure
-    everything is listed anew.
+    An API server that fails changes nothing: the last snapshot stays in force (CONFIG-12). A watch
+    that lost its connection goes on where it was; after any other failure everything is listed anew.
     """
 
     def __init__(self, api: ApiServer, clock: Clock, random: Random, mux: Mux, node_name: str) -> None:

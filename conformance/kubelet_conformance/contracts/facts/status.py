@@ -281,7 +281,7 @@ def is_written_back(pod: Pod, status: PodStatus) -> bool:
     Its status manager reconciles what it finds before the worker has taken the phase over
     (status_manager.go needsReconcile).
     """
-    sent = pod.manifest.status if pod.manifest is not None else None
+    sent = pod.sent_status
     if sent is None or not sent.terminal or pod.status_t is None or pod.changed_t is None:
         return False
     return pod.status_t <= pod.changed_t and status == pod.status
@@ -292,7 +292,7 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
         return None
     counts = count(pod.spec, status)
     row = PHASES.row(counts)
-    sent = pod.manifest.status if pod.manifest else None
+    sent = pod.sent_status
     generated = frozenset((sent.phase if sent and sent.terminal else row.then,))
     if phase_of_another(pod):
         # The worker keeps to what it was sent, whatever was written back since.
@@ -516,7 +516,7 @@ def _was_down(m: Moment, t: float) -> bool:
 
 def terminal_phase_sent(pod: Pod) -> str:
     """The phase of the object that the kubelet was sent, "" if another client has not ended it."""
-    sent = pod.manifest.status if pod.manifest is not None else None
+    sent = pod.sent_status
     return sent.phase if sent is not None and sent.terminal else ""
 
 

@@ -34,7 +34,7 @@ GC_SLACK = 15.0
 
 def lives_on(pod: Pod) -> bool:
     """The pod is desired, and not evicted: the kubelet needs its newest records."""
-    sent = pod.manifest.status if pod.manifest is not None else None
+    sent = pod.sent_status
     evicted = any(one is not None and one.reason == "Evicted" for one in (sent, pod.status))
     return pod.wanted and pod.termination is None and not evicted and not may_be_disrupted(pod)
 

@@ -25,7 +25,7 @@ from kubelet_conformance.trace.format.records import Disk
 from kubelet_conformance.trace.world.disruption import may_be_disrupted
 from kubelet_conformance.trace.world.views import Latest
 
-_PODS, _LOGS = "pods", "/pods/"
+_PODS, _OF_PODS = "pods", "/pods/"
 
 
 class _Paths(Note):
@@ -37,7 +37,7 @@ class _Paths(Note):
 
     def take(self, record: Disk) -> None:
         """A file appeared, or was removed."""
-        if record.op in {"folder", "written", "removed"} and _LOGS in record.path:
+        if record.op in {"folder", "written", "removed"} and _OF_PODS in record.path:
             (self.removed if record.op == "removed" else self.appeared)[record.path] = self.seq
 
     def there(self, path: str) -> bool | None:
@@ -82,7 +82,7 @@ def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
 
 
 def _goes(m: Moment, pod: Pod, path: str, what: str) -> Findings:
-    """That the folder of a pod which is gone is removed."""
+    """The folder of a pod that is gone is removed within a minute and its grace."""
     if pod.static or not m.node.kubelet_up or not m.node.note(_Paths).there(path):
         return None
     grace = pod.spec.grace_seconds if pod.spec is not None else 0
@@ -141,7 +141,7 @@ def folder_of_a_running_pod_stays(m: Moment) -> Findings:
 def folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     """It is removed within a minute once the pod is gone."""
     paths = m.node.note(_Paths)
-    own = next((path for path in paths.appeared if path.endswith(f"{_LOGS}{pod.uid}")), "")
+    own = next((path for path in paths.appeared if path.endswith(f"{_OF_PODS}{pod.uid}")), "")
     return _goes(m, pod, own, "the folder")
 
 
@@ -180,7 +180,7 @@ def cgroup_stays_with_its_volumes(m: Moment, disk: Disk) -> Findings:
         return KEPT
     if disk.op != "removed":
         return None
-    folder = f"{_LOGS}{uid}"
+    folder = f"{_OF_PODS}{uid}"
     paths = m.node.note(_Paths)
     own = (
         each

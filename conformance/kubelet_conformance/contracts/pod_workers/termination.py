@@ -291,7 +291,7 @@ def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
     if api_is_away(m):
         return
     for pod in m.world.pods.values():
-        sent = pod.manifest.status if pod.manifest else None
+        sent = pod.sent_status
         if not pod.wanted or pod.static or sent is None or not sent.terminal or sent.reason:
             continue
         if sent.condition("Ready") is None:
@@ -330,7 +330,7 @@ def leftovers_of_an_ended_pod_are_stopped(m: Moment) -> Iterator[Finding]:
     if api_is_away(m):
         return
     for pod in m.world.pods.values():
-        sent = pod.manifest.status if pod.manifest else None
+        sent = pod.sent_status
         if not pod.wanted or pod.static or sent is None or not sent.terminal:
             continue
         for container in pod.every_container():

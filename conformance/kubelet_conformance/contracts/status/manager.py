@@ -71,7 +71,7 @@ def conditions_of_others_are_kept(m: Moment) -> Iterator[Finding]:
     if pair is None:
         return
     pod, before, now = pair
-    reported = pod.manifest.status if pod.manifest is not None else None
+    reported = pod.sent_status
     # What others have written since the last status comes with the pod.
     latest = reported if reported is not None and (pod.changed_t or 0) >= (pod.status_t or 0) else before
     foreign = [c.type for c in latest.conditions or () if c.type not in OWNED]

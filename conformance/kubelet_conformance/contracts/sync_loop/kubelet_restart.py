@@ -227,7 +227,7 @@ class _Ended(Note):
 @observer(on=kubelet("started"))
 def _which_have_ended(m: Moment) -> None:
     for pod in m.world.pods.values():
-        sent = pod.manifest.status if pod.manifest is not None else None
+        sent = pod.sent_status
         # Another client may have written another phase since, and no kubelet corrected it yet.
         is_undone = sent is not None and not sent.terminal and pod.changed_seq > pod.status_seq
         pod.note(_Ended).was_ended = bool(pod.finished) and not is_undone

@@ -23,7 +23,7 @@ def _ends_here(m: Moment) -> bool:
     pod = m.pod
     if pod is None or m.status is None or not m.status.terminal or not pod.born:
         return False
-    sent = pod.manifest.status if pod.manifest else None
+    sent = pod.sent_status
     before = pod.status
     return not (sent and sent.terminal) and not (before and before.terminal) and not _is_refused_anew(m, pod)
 
@@ -186,10 +186,10 @@ def _is_reported_late(m: Moment, pod: Pod) -> bool:
         return False
     view = kubelet_view(m)
     # It writes to an API server that is back, or over a new connection, before it watches again.
-    if view.api_away_t is None and view.api_was_faulty(m.t - FOLLOWED_AGAIN):
-        return True
+    is_connected_anew = view.api_away_t is None and view.api_was_faulty(m.t - FOLLOWED_AGAIN)
     is_back = -math.inf < view.api_back_t <= (pod.status_t or 0.0)
-    return is_watch_late(m.node, m.t) or (is_back and m.t <= informed_by(m, view.api_back_t) < math.inf)
+    is_informed_later = is_back and m.t <= informed_by(m, view.api_back_t) < math.inf
+    return is_connected_anew or is_watch_late(m.node, m.t) or is_informed_later
 
 
 def _is_of_another_kubelet(m: Moment, pod: Pod) -> bool:

@@ -55,9 +55,9 @@ class _MissedUpdates:
         self.breaks, self.broken_t = 0, -math.inf
         """How often it broke since the kubelet started, and when last."""
         self.url_is_doubtful = False
-        """The manifest URL last answered otherwise without a change of its pods: it may be wrong."""
+        """The newest answer of the manifest URL brought no change of its pods: it may be unusable."""
         self.url_is_unread = False
-        """Such is all that the present kubelet may have read of the URL."""
+        """The kubelet may have read nothing but such answers since it started."""
         self.withheld = set[str]()
         """The pods of which an event was ever lost or late, by UID."""
 
@@ -91,7 +91,7 @@ def watch_changes(moment: Moment) -> None:
 
 
 def url_answers(moment: Moment) -> None:
-    """The manifest URL answers otherwise; what pods that brings is recorded next."""
+    """The manifest URL gives another answer; the changes of pods that it brings are recorded next."""
     known = moment.node.note(_MissedUpdates)
     known.url_is_unread = known.url_is_unread and known.url_is_doubtful
     known.url_is_doubtful = True

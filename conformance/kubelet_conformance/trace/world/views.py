@@ -374,6 +374,11 @@ class Pod(Entity):
         return self.sandboxes[-1] if self.sandboxes else None
 
     @property
+    def sent_status(self) -> PodStatus | None:
+        """The status that the object had when it was sent to the kubelet, where that matters."""
+        return self.manifest.status if self.manifest is not None else None
+
+    @property
     def restart_policy(self) -> str:
         """The restart policy; Always where it is not known."""
         return self.spec.restart_policy if self.spec else "Always"
